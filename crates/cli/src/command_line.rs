@@ -12,8 +12,10 @@ use crate::args::{
 use crate::dialects;
 use crate::exit::Exit;
 use crate::find_args::unfit;
+use crate::k6::ScriptRun;
 use crate::plan_file::Runs;
 use crate::refusal::refusal;
+use crate::run_args::RunFlags;
 use crate::terminal;
 
 /// Help is no wider than this, however wide the terminal is.
@@ -25,6 +27,8 @@ pub(crate) enum Given {
     Command(Command),
     /// The runs of a plan file, which `run` is given like a URL.
     Runs(Runs),
+    /// The run of a k6 script, which `run` is given like a URL, and all flags.
+    Script(ScriptRun, Box<RunFlags>),
 }
 
 /// Reads the command line. Without a command the first argument is taken for `run`'s.
@@ -45,6 +49,13 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Given, 
     let definition = definition_within(terminal::columns(true).min(HELP_COLUMNS_MAX));
     let matches = definition.try_get_matches_from(&arguments);
     let matches = matches.map_err(|error| refusal(&error, &arguments))?;
+    if let Some(("run", given)) = matches.subcommand()
+        && let Some(run) = ScriptRun::asked(given, &run_definition())?
+        && let Command::Run(flags) =
+            command_of(&matches).map_err(|error| refusal(&error, &arguments))?
+    {
+        return Ok(Given::Script(run, flags));
+    }
     if let Some(("run", given)) = matches.subcommand()
         && let Some(runs) = Runs::asked(given, &run_definition())?
     {
@@ -108,7 +119,6 @@ fn is_of_run(first: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_args::RunFlags;
 
     fn run(arguments: &[&str]) -> Result<Box<RunFlags>, Exit> {
         let all = std::iter::once("plimsoll").chain(arguments.iter().copied());

@@ -199,7 +199,7 @@ mod linux {
         match given {
             // Runs happen in directories of their own.
             Some((_, path)) => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
-            None if tester.name() == "plimsoll" => executable.to_path_buf(),
+            None if tester.program() == "plimsoll" => executable.to_path_buf(),
             None => PathBuf::from(tester.program()),
         }
     }

@@ -66,6 +66,7 @@ fn main() -> ExitCode {
     let outcome = match command_line::parse(std::env::args_os()) {
         Ok(Given::Command(command)) => carry_out(command),
         Ok(Given::Runs(runs)) => plan_file::execute(&runs),
+        Ok(Given::Script(run, flags)) => run.run(&flags),
         Err(exit) => Err(exit),
     };
     match outcome {

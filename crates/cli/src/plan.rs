@@ -83,6 +83,14 @@ fn seeded(flags: &RunFlags, seed: u64) -> Result<Plan, Fault> {
 
 /// Flags that say something about what another one gives.
 fn check_company(flags: &RunFlags) -> Result<(), PlanError> {
+    if flags.url.as_deref().is_some_and(crate::value_args::is_script) {
+        let problem = "a k6 script is not a load for this";
+        return Err(PlanError::new(Field::Url, problem, "carry it out with `plimsoll run SCRIPT`"));
+    }
+    if !flags.env.is_empty() {
+        let problem = "variables are for a k6 script";
+        return Err(PlanError::new(Field::Url, problem, "name it in place of the URL"));
+    }
     if flags.tls.key.is_some() && flags.tls.cert.is_none() {
         return Err(key_without_cert());
     }
@@ -278,7 +286,8 @@ fn trace(path: &Path) -> Result<Trace, Fault> {
     Ok(Trace { path: name, offsets_ns })
 }
 
-fn driver(flag: DriverFlag) -> DriverPlan {
+/// The driver that a flag asks for.
+pub(crate) fn driver(flag: DriverFlag) -> DriverPlan {
     match flag {
         DriverFlag::Auto => DriverPlan::Auto,
         DriverFlag::Uring => DriverPlan::Uring,

@@ -62,8 +62,8 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct RunFlags {
-    /// The URL to load; with --targets, the server to use instead of theirs; or a plan file,
-    /// NAME.toml
+    /// The URL to load; with --targets, the server to use instead of theirs; a plan file,
+    /// NAME.toml; or a k6 script, NAME.js or NAME.ts
     pub url: Option<String>,
 
     /// Open connections; MIN..MAX, at a rate: opens more, up to MAX, while requests wait for one
@@ -146,6 +146,11 @@ pub(crate) struct RunFlags {
     #[arg(value_parser = secret)]
     pub script_arguments: Vec<Secret>,
 
+    /// A variable for a k6 script, in its __ENV; may be given again
+    #[arg(short, long, value_name = "NAME=VALUE", help_heading = "Request")]
+    #[arg(value_parser = crate::value_args::variable_of)]
+    pub env: Vec<Secret>,
+
     /// Worker threads [default: chosen from the CPUs, the rate and the connections]
     #[arg(short, long, value_name = "N", value_parser = threads, help_heading = "Tester")]
     pub threads: Option<u32>,
@@ -178,7 +183,7 @@ pub(crate) struct RunFlags {
     /// Read the runs from a plan file; other flags apply to each of them
     #[arg(long, value_name = "FILE", help_heading = "Plan")]
     pub plan: Option<PathBuf>,
-    /// Print the flags as a plan file, secrets masked, and run nothing
+    /// Print the flags as a plan file, secrets masked, and run nothing; of a script, its scenarios
     #[arg(long, help_heading = "Plan")]
     pub print_plan: bool,
 

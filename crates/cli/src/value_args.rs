@@ -1,6 +1,7 @@
 //! Values that the flags of several commands have in common, and their parsers.
 
 use std::convert::Infallible;
+use std::path::Path;
 
 use clap::ValueEnum;
 use plimsoll_core::secret::Secret;
@@ -55,4 +56,41 @@ pub(crate) fn percent(text: &str) -> Option<f64> {
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let percent: f64 = number.parse().ok().filter(|_| is_plain)?;
     Some(percent / 100.0)
+}
+
+/// How the name of a script ends.
+const EXTENSIONS: [&str; 4] = ["js", "mjs", "cjs", "ts"];
+
+/// Whether an argument names a k6 script and not a URL.
+pub(crate) fn is_script(text: &str) -> bool {
+    let extension = Path::new(text).extension().and_then(|extension| extension.to_str());
+    !text.contains("://") && extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+}
+
+/// Reads a variable of `--env`: `NAME=value`.
+pub(crate) fn variable_of(text: &str) -> Result<Secret, String> {
+    match text.split_once('=') {
+        Some((name, _)) if !name.is_empty() => Ok(Secret::new(text.to_owned())),
+        _ => Err("a variable is written as NAME=value".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_told_from_urls() {
+        for (text, want) in [
+            ("load.js", true),
+            ("./a/b.ts", true),
+            ("b.mjs", true),
+            ("http://a/load.js", false),
+            ("load.toml", false),
+            ("127.0.0.1:80/x", false),
+            ("js", false),
+        ] {
+            assert_eq!(is_script(text), want, "{text}");
+        }
+    }
 }

@@ -155,14 +155,33 @@ fn counts_nothing(line: &str) -> bool {
 }
 
 /// What a text says: its lines, and for each line that ends in JSON what each string and number of
-/// that says, by its name. Lower case.
+/// that says, by its name. An item of a list says what it says under the line above the list, but
+/// for a note. Lower case.
 fn lines_of(text: &str) -> Vec<String> {
-    let mut lines = Vec::new();
+    let (mut lines, mut heading) = (Vec::<String>::new(), String::new());
+    let mut is_in_item = false;
     for line in text.lines() {
         let json = line.find(['{', '[']).and_then(|at| serde_json::from_str(&line[at..]).ok());
-        match json {
-            Some(value) => leaves(&value, "", &mut lines),
-            None => lines.push(line.to_lowercase()),
+        if let Some(value) = json {
+            leaves(&value, "", &mut lines);
+            continue;
+        }
+        let line = line.to_lowercase();
+        let last = lines.last_mut().filter(|_| is_in_item && line.starts_with("  "));
+        if let Some(last) = last {
+            last.push(' ');
+            last.push_str(line.trim_start());
+            continue;
+        }
+        let item = line.strip_prefix("- ");
+        is_in_item = item.is_some();
+        match item {
+            Some(item) if !item.starts_with("note:") => lines.push(format!("{heading}: {item}")),
+            Some(note) => lines.push(note.to_owned()),
+            None => {
+                heading.clone_from(&line);
+                lines.push(line);
+            }
         }
     }
     lines
@@ -250,6 +269,19 @@ mod tests {
         assert!(passes(judge(&CPU, &warned, &silent)));
         assert!(!passes(judge(&CPU, &warned, &warned)));
         assert!(!passes(judge(&CPU, &silent, &silent)));
+    }
+
+    #[test]
+    fn items_of_a_list_say_what_they_say_under_its_heading() {
+        for (said, is_told) in [
+            ("SUSPECT\n- 41 of 200 were sent\n- it had too little of\n  the CPU", true),
+            ("SUSPECT\n- note: the CPU is slow", false),
+            ("VALID\n- the CPU was free", false),
+            ("SUSPECT\n- 41 of 200 were sent\nthe CPU is a Z80", false),
+            ("SUSPECT\n- 41 of 200 were sent\nVALID\n- the CPU was free", false),
+        ] {
+            assert_eq!(word_of(&CPU, &text(said)).is_some(), is_told, "{said}");
+        }
     }
 
     #[test]

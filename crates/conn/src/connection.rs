@@ -81,6 +81,11 @@ impl<P: Protocol> Connection<P> {
         self.protocol.name()
     }
 
+    /// What is spoken on it, for what only one protocol can do.
+    pub(crate) fn protocol_mut(&mut self) -> &mut P {
+        &mut self.protocol
+    }
+
     /// How many exchanges the server allows at a time, once it has said so; `u32::MAX`: no limit.
     #[inline]
     #[must_use]
@@ -288,6 +293,12 @@ impl<P: Protocol> Connection<P> {
     #[must_use]
     pub fn is_stalled(&self, exchange: ExchangeId) -> bool {
         self.protocol.is_stalled(exchange)
+    }
+
+    /// The caller is done with bytes of a response, where the protocol's settings say that it waits
+    /// for that; what is to be sent for that stands in `scratch`.
+    pub fn release(&mut self, exchange: ExchangeId, bytes: u32, scratch: &mut Scratch) {
+        self.protocol.release(exchange, bytes, &mut scratch.frames);
     }
 
     /// Gives up on one exchange and goes on with the others; what is to be sent for that stands in

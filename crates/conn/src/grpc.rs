@@ -1,6 +1,9 @@
 //! A call of gRPC, as its response comes in.
 //!
-//! Nothing of a message is kept: its form is checked, and whole ones are counted.
+//! Nothing of a message is kept: its form is checked, and whole ones are counted. Scripts, which
+//! want the messages, have a [`CallResponse`].
+
+mod incoming;
 
 use plimsoll_grpc::{Kind, Outcome};
 use plimsoll_proto::grpc::{
@@ -11,6 +14,9 @@ use plimsoll_proto::http1::Headers;
 use plimsoll_proto::http2::ErrorCode;
 
 use crate::event::Head;
+
+pub use incoming::{CallResponse, CallStatus, Incoming};
+pub use plimsoll_proto::grpc::MessageError as CallMessageError;
 
 /// What stands before the kind of an error when the server gave a stream up with a code.
 const RESET: &str = "reset:";

@@ -29,4 +29,7 @@ pub use request::{
     Portion, RequestBody, WrittenError,
 };
 pub use setup::{ProxyHeader, Scratch, Setup, TlsSetup, connect_request};
-pub use websocket::{Handshake, Replies, WebSocket, WebSocketRequest, WebSocketSettings};
+pub use websocket::{
+    Compressor, Duplex, Handshake, Heard, Replies, Say, Upgrade, UpgradeAnswer, WebSocket,
+    WebSocketRequest, WebSocketSettings,
+};

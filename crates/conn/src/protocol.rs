@@ -158,6 +158,10 @@ pub trait Protocol: fmt::Debug {
     /// When exchanges are left open or a response was cut short; they are still in it.
     fn ended(&mut self, progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure>;
 
+    /// The caller is done with bytes of a response, where the protocol was told to wait for that
+    /// before it lets the peer send more.
+    fn release(&mut self, _exchange: ExchangeId, _bytes: u32, _out: &mut Vec<u8>) {}
+
     /// Gives up on one exchange and goes on with the others. `false`: this protocol can't; the
     /// connection has to be closed.
     fn cancel(&mut self, exchange: ExchangeId, out: &mut Vec<u8>) -> bool;

@@ -195,6 +195,16 @@ pub enum Message<'a, E> {
         /// Whether it is a HEAD request, whose response has no body.
         is_head: bool,
     },
+    /// A request that a script writes piece by piece during the run. HTTP/2 alone has these.
+    Streamed {
+        /// Its head, as HTTP/1 has it.
+        head: &'a [u8],
+        /// The next bytes of its body.
+        body: &'a [u8],
+        /// Whether they are the last; if not, [`send_rest`](crate::Connection::send_rest) sends
+        /// more.
+        ends: bool,
+    },
 }
 
 /// Why a request was not encoded.
@@ -248,6 +258,9 @@ pub enum WrittenError {
     /// a TE that is not `trailers` (RFC 9113 section 8.2.2).
     #[error("the request cannot be sent over HTTP/2: leave out the headers Upgrade and TE")]
     ConnectionField,
+    /// HTTP/2 alone sends a request piece by piece.
+    #[error("the request needs HTTP/2, and the connection speaks HTTP/1")]
+    Streamed,
 }
 
 /// The form that a protocol gives a request before the run.

@@ -19,14 +19,27 @@ pub struct Iterations {
     pub unsent: u64,
     /// Iterations that came to their end.
     pub completed: u64,
+    /// Of those, iterations that ended with an exception of their script.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub failed: u64,
     /// Iterations still under way when the drain ended.
     pub unfinished: u64,
     /// From when an iteration was due to its end, of those that came to it, ns.
     pub response: Histogram,
     /// From when a user took it up to its end, ns.
     pub duration: Histogram,
+    /// From when an iteration was due to when a user took it up, each one started, ns. Empty where
+    /// requests tell it themselves.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub lateness: Histogram,
     /// How many the plan asked for each second, averaged over its stages; `None` in a closed loop.
     pub target_per_second: Option<f64>,
+}
+
+/// Whether there are none of something.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Iterations {
@@ -37,9 +50,11 @@ impl Iterations {
         self.shed += other.shed;
         self.unsent += other.unsent;
         self.completed += other.completed;
+        self.failed += other.failed;
         self.unfinished += other.unfinished;
         self.response.merge(&other.response);
         self.duration.merge(&other.duration);
+        self.lateness.merge(&other.lateness);
         let targets = self.target_per_second.zip(other.target_per_second);
         self.target_per_second = targets.map(|(mine, theirs)| mine + theirs);
     }

@@ -19,14 +19,15 @@ use plimsoll_core::series::Series;
 use plimsoll_core::throughput::Demand;
 use plimsoll_core::verdict::{
     AckDelays, AddressFacts, Cause, Evidence, MessageFacts, NO_RESPONSES, Outcomes, Peaks, Quoted,
-    StreamLimit, TcpFacts, Verdict, connections_needed, connects_retried, covered_ns, judge,
-    settling,
+    StreamLimit, TcpFacts, Verdict, VuFacts, connections_needed, connects_retried, covered_ns,
+    judge, settling,
 };
 use plimsoll_core::{Histogram, Phase, Plan};
 use plimsoll_io::clock;
 use plimsoll_io::host::{Happened, HostEnvironment, rss_peak_bytes};
 
 use crate::error::{NO_FILES, NO_PORTS, RunError};
+use crate::observer::CpuUse;
 use crate::record::Record;
 use crate::slots::counted_window_ns;
 use crate::watch::Watch;
@@ -116,14 +117,16 @@ pub(crate) fn assemble(
     result.loader.paused_ns = sum.paused_ns.max(covered_ns(&sum.pauses));
     result.loader.disordered += sum.warmup.as_ref().map_or(0, |warmup| warmup.disordered);
     let script_stopped = gathered.script_stopped;
-    let seen = Evidence { script_stopped, ..evidence(plan, &result, &shares, watch) };
+    let (host, gave_way_ns) = (watch.happened(), watch.gave_way_ns());
+    let evidence = evidence(plan, &result, &shares, &host, gave_way_ns);
+    let seen = Evidence { script_stopped, ..evidence };
     let (verdict, causes) = judge(&seen);
     result.loader.verdict = verdict;
     result.loader.causes = causes;
     Ok(result)
 }
 
-fn add(sum: &mut Record, record: &Record) {
+pub(crate) fn add(sum: &mut Record, record: &Record) {
     sum.measured.merge(&record.measured);
     if let (Some(mine), Some(theirs)) = (&mut sum.warmup, &record.warmup) {
         mine.merge(theirs);
@@ -150,25 +153,31 @@ fn add(sum: &mut Record, record: &Record) {
 const SHARES_WINDOW_NS: u64 = 100_000_000;
 
 /// Shares of the time in which requests were started.
-struct CpuShares {
-    busy: f64,
-    run_delay: f64,
+pub(crate) struct CpuShares {
+    pub busy: f64,
+    pub run_delay: f64,
 }
 
 impl CpuShares {
     fn of(record: &Record) -> Self {
-        if record.window_ns < SHARES_WINDOW_NS {
+        let (cpu, spun_ns) = &record.in_window;
+        let without_spinning =
+            CpuUse { user_ns: cpu.total_ns().saturating_sub(*spun_ns), system_ns: 0, ..*cpu };
+        Self::over(&without_spinning, record.window_ns)
+    }
+
+    /// Of what was used in `window_ns`.
+    pub(crate) fn over(cpu: &CpuUse, window_ns: u64) -> Self {
+        if window_ns < SHARES_WINDOW_NS {
             return Self { busy: 0.0, run_delay: 0.0 };
         }
-        let (cpu, spun_ns) = &record.in_window;
-        let share = |part_ns: u64| part_ns as f64 / record.window_ns as f64;
-        let busy = share(cpu.total_ns().saturating_sub(*spun_ns));
-        Self { busy, run_delay: share(cpu.run_delay_ns) }
+        let share = |part_ns: u64| part_ns as f64 / window_ns as f64;
+        Self { busy: share(cpu.total_ns()), run_delay: share(cpu.run_delay_ns) }
     }
 }
 
 /// The rates.
-fn rate(plan: &Plan, sum: &Record, changes: Vec<RateChange>) -> Rate {
+pub(crate) fn rate(plan: &Draft, sum: &Record, changes: Vec<RateChange>) -> Rate {
     let counts_iterations = sum.iterations.is_some();
     let is_as_planned = !sum.interrupted && changes.is_empty() && !counts_iterations;
     let planned_ns = counted_window_ns(plan).filter(|_| is_as_planned);
@@ -206,7 +215,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn of(plan: &'a Plan, changes: &[RateChange]) -> Self {
+    fn of(plan: &'a Draft, changes: &[RateChange]) -> Self {
         let offsets_ns = plan.trace.as_ref().map_or(&[][..], |trace| &trace.offsets_ns);
         let changes = changes.iter().map(|change| (change.at_ns, change.rps)).collect();
         Self { profile: plan.rate.as_ref(), offsets_ns, changes }
@@ -240,7 +249,7 @@ impl<'a> Asked<'a> {
 
 /// Gives each part its share of the responses that came after the window and count. Shares are
 /// rounded as they add up, so that parts of all requests have all of the responses.
-fn settle_parts(sum: &mut Record, responses: u64) {
+pub(crate) fn settle_parts(sum: &mut Record, responses: u64) {
     let Parts { endpoints, stages, addresses, groups } = &mut sum.measured.parts;
     for parts in [endpoints, stages, addresses, groups] {
         let (mut late, mut counted) = (0, 0);
@@ -265,7 +274,7 @@ fn iterations(plan: &Plan, sum: &mut Record) -> Result<Option<Iterations>, RunEr
 
 /// The stages of a schedule that has several, without requests yet. Where it asks for iterations,
 /// there is no target for requests.
-fn stages(plan: &Plan, counts_iterations: bool) -> Vec<StageResult> {
+pub(crate) fn stages(plan: &Draft, counts_iterations: bool) -> Vec<StageResult> {
     let stages = plan.rate.as_ref().map_or(&[][..], |profile| &profile.stages);
     if stages.len() < 2 {
         return Vec::new();
@@ -282,8 +291,13 @@ fn stages(plan: &Plan, counts_iterations: bool) -> Vec<StageResult> {
     placed.collect()
 }
 
-fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch) -> Evidence {
-    let host = watch.happened();
+pub(crate) fn evidence(
+    plan: &Draft,
+    result: &RunResult,
+    shares: &[CpuShares],
+    host: &Happened,
+    gave_way_ns: Option<u64>,
+) -> Evidence {
     // The last look may come after the last request.
     let is_under_load = |at_ns: &u64| plan.duration_ns.is_none_or(|end_ns| *at_ns < end_ns);
     let failures = |kind: &str| {
@@ -304,7 +318,7 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         worker_run_delay: shares.iter().map(|share| share.run_delay).collect(),
         quoted: Quoted::of(&result.loader.lateness, &result.latency.response),
         spins_always: plan.spin == Spin::On,
-        gave_way_ns: watch.gave_way_ns().filter(is_under_load),
+        gave_way_ns: gave_way_ns.filter(is_under_load),
         pauses: result.loader.pauses.clone(),
         paused_ns: result.loader.paused_ns,
         disordered: result.loader.disordered,
@@ -325,11 +339,11 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         no_ports: failures(NO_PORTS),
         no_files: failures(NO_FILES),
         beyond_hour: result.latency.response.beyond_hour(),
-        tcp: tcp(plan, result, &host),
+        tcp: tcp(plan, result, host),
         settling: steady.then(|| settling(&result.series)).flatten(),
         served: result.connections.served.clone(),
         addresses: result.addresses.iter().map(AddressFacts::of).collect(),
-        ack_delays: ack_delays(result, &host),
+        ack_delays: ack_delays(result, host),
         // The caller that started the scripts knows.
         script_stopped: false,
         outcomes: outcomes(result),
@@ -337,6 +351,7 @@ fn evidence(plan: &Plan, result: &RunResult, shares: &[CpuShares], watch: &Watch
         lowered_share: idle_share(plan, result, most, connections.lowered_idle_ns),
         stream_limit,
         messages: messages(plan, result),
+        vus: VuFacts::default(),
     }
 }
 
@@ -391,7 +406,7 @@ fn outcomes(result: &RunResult) -> Outcomes {
 }
 
 /// `idle_ns` as a share of the time of all streams, `streams` on each connection.
-fn idle_share(plan: &Plan, result: &RunResult, streams: u32, idle_ns: u64) -> f64 {
+fn idle_share(plan: &Draft, result: &RunResult, streams: u32, idle_ns: u64) -> f64 {
     let streams = u64::from(plan.connections) * u64::from(streams);
     let stream_ns = streams as f64 * result.elapsed_ns as f64;
     if stream_ns == 0.0 { 0.0 } else { idle_ns as f64 / stream_ns }
@@ -408,7 +423,7 @@ fn stream_limit(in_flight: u32, result: &RunResult) -> Option<StreamLimit> {
 const OS_ENDS: [&str; 3] = ["reset", "aborted", "broken_pipe"];
 
 /// What was seen of messages, in the light of what the plan takes for a reply.
-fn messages(plan: &Plan, result: &RunResult) -> MessageFacts {
+fn messages(plan: &Draft, result: &RunResult) -> MessageFacts {
     let reply = plan.endpoint.is_websocket().then_some(&plan.websocket.reply);
     let is_end = |kind: &str| kind.starts_with("close") || OS_ENDS.contains(&kind);
     let closes = result.errors.iter().filter(|error| is_end(&error.kind));
@@ -445,7 +460,7 @@ fn is_constant(profile: &Profile) -> bool {
     profile.stages.iter().all(|stage| stage.from_uhz == rate_uhz && stage.to_uhz == rate_uhz)
 }
 
-fn tcp(plan: &Plan, result: &RunResult, host: &Happened) -> TcpFacts {
+fn tcp(plan: &Draft, result: &RunResult, host: &Happened) -> TcpFacts {
     let connect = &result.phases[Phase::Connect];
     TcpFacts {
         resent: result.connections.retransmits,
@@ -505,7 +520,6 @@ mod tests {
     use plimsoll_core::throughput::{Answers, per_second};
 
     use super::*;
-    use crate::observer::CpuUse;
     use crate::slots::planned_window_ns;
     use crate::tests::{checked, plan};
 
@@ -578,7 +592,8 @@ mod tests {
                 allowed_most: Some(allowed(most)),
                 ..ProtocolCounts::default()
             }];
-            let evidence = evidence(&plan, &result, &[], &Watch::begin(0, 0, None));
+            let host = Watch::begin(0, 0, None).happened();
+            let evidence = evidence(&plan, &result, &[], &host, None);
             assert_eq!(evidence.connections_needed, needed, "{least:?} to {most:?}");
         }
     }

@@ -59,7 +59,7 @@ fn options(plan: &Plan) -> ClientOptions {
         TlsVersions::Only12 => Versions::Only(Version::Tls12),
         TlsVersions::Only13 => Versions::Only(Version::Tls13),
     };
-    ClientOptions { verify, identity, alpn: offered(plan), versions }
+    ClientOptions { verify, identity, alpn: offered(plan), versions, suites: Vec::new() }
 }
 
 /// The protocols to choose from, the one liked most first (RFC 7301).

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::plan::Draft;
 use plimsoll_core::schedule::Arrival;
 use plimsoll_core::{Histogram, Plan};
 
@@ -184,7 +185,7 @@ impl Slots {
 }
 
 /// How long a schedule's requests are due, ns, if the plan has one and says.
-pub(crate) fn planned_window_ns(plan: &Plan) -> Option<u64> {
+pub(crate) fn planned_window_ns(plan: &Draft) -> Option<u64> {
     let duration_ns = plan.duration_ns.filter(|_| plan.is_open_loop());
     counted_window_ns(plan).or(duration_ns)
 }
@@ -192,7 +193,7 @@ pub(crate) fn planned_window_ns(plan: &Plan) -> Option<u64> {
 /// How long the requests of a schedule of `n` requests are due, ns; `None` where the plan gives no
 /// number. It ends where slot `n` would be due, so that ten requests at 1/s are 1/s, or with the
 /// plan's duration.
-pub(crate) fn counted_window_ns(plan: &Plan) -> Option<u64> {
+pub(crate) fn counted_window_ns(plan: &Draft) -> Option<u64> {
     let window_ns = match (&plan.rate, &plan.trace) {
         (Some(profile), _) => profile.due_ns(plan.requests?),
         (None, Some(trace)) => trace.window_ns(plan.requests),

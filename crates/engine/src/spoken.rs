@@ -31,8 +31,14 @@ impl Spoken for Http2 {
         };
         let shared_fields = assignment.prepared.shared().len();
         let streams = http2.streams;
-        let options =
-            ClientOptions { streams, prepared_streams: streams, shared_fields, receiving };
+        let holds_windows = false;
+        let options = ClientOptions {
+            streams,
+            prepared_streams: streams,
+            shared_fields,
+            receiving,
+            holds_windows,
+        };
         Http2Settings { options }
     }
 }

@@ -19,10 +19,12 @@ pub mod reflection;
 mod schema;
 mod template;
 mod text;
+mod whole;
 mod wire;
 
 pub use json::BodyError;
 pub use method::{Kind, Method, Outcome};
 pub use schema::{Schema, SchemaError, method_name_of};
 pub use template::MessageTemplate;
+pub use whole::StatusDetails;
 pub use wire::Malformed;

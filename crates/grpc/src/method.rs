@@ -5,6 +5,7 @@ use prost_reflect::MethodDescriptor;
 
 use crate::json::{self, BodyError};
 use crate::template::MessageTemplate;
+use crate::whole::{self, StatusDetails, status_details};
 use crate::wire::Malformed;
 
 /// Which side of a call may send any number of messages.
@@ -115,6 +116,49 @@ impl Method {
         compiler: Option<&mut Compiler<'_>>,
     ) -> Result<Vec<MessageTemplate>, BodyError> {
         MessageTemplate::compile(&self.descriptor.input(), text, compiler)
+    }
+
+    /// The package of its service; empty without one.
+    #[must_use]
+    pub fn package(&self) -> String {
+        self.descriptor.parent_service().package_name().to_owned()
+    }
+
+    /// The name of its service, without the package.
+    #[must_use]
+    pub fn service(&self) -> String {
+        self.descriptor.parent_service().name().to_owned()
+    }
+
+    /// Its own name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.descriptor.name().to_owned()
+    }
+
+    /// The bytes of a message to this method from its JSON.
+    ///
+    /// # Errors
+    /// When the text is not JSON, the message has no such field, or a value does not fit.
+    pub fn encode(&self, text: &str) -> Result<Vec<u8>, BodyError> {
+        json::encode(&self.descriptor.input(), text)
+    }
+
+    /// A message from this method as JSON that shows the fields that are not set, too: with their
+    /// defaults, or as `null` where there is nothing in place of a message. That is how k6 shows
+    /// messages to scripts.
+    ///
+    /// # Errors
+    /// When the bytes are not such a message.
+    pub fn whole_json(&self, message: &[u8]) -> Result<String, Malformed> {
+        whole::json(self.descriptor.output(), message)
+    }
+
+    /// What the value of a `grpc-status-details-bin` says, with the messages that the schema of
+    /// this method has.
+    #[must_use]
+    pub fn status_details(&self, value: &[u8]) -> Option<StatusDetails> {
+        status_details(self.descriptor.parent_pool(), value)
     }
 
     /// A message from this method as JSON, in one line.

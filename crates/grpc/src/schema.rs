@@ -128,6 +128,11 @@ impl Schema {
         found.map(Method::new).ok_or_else(missing)
     }
 
+    /// All methods, service by service.
+    pub fn all_methods(&self) -> impl Iterator<Item = Method> {
+        self.methods().map(Method::new)
+    }
+
     fn methods(&self) -> impl Iterator<Item = MethodDescriptor> {
         self.pool.services().flat_map(|service| service.methods().collect::<Vec<_>>())
     }

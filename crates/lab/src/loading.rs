@@ -263,10 +263,10 @@ fn fill(
 ) -> Result<Line, String> {
     let fill = |text: &String| place.names.fill(text).map_err(|error| format!("args: {error}"));
     let arguments = arguments.iter().map(fill).collect::<Result<Vec<_>, _>>()?;
-    let program = match tester {
-        Tester::Plimsoll => place.plimsoll.display().to_string(),
+    let program = match tester.program() {
+        "plimsoll" => place.plimsoll.display().to_string(),
         other => {
-            let path = find(other.name()).ok_or_else(|| format!("there is no `{other}` here"))?;
+            let path = find(other).ok_or_else(|| format!("there is no `{other}` here"))?;
             path.display().to_string()
         }
     };

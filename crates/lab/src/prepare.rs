@@ -160,11 +160,11 @@ fn first_line(line: &str, folder: &Path, log: &Path) -> Option<String> {
 /// Whether a tester is there, and which.
 #[must_use]
 pub fn tester(tester: Tester, places: &Places) -> Installed {
-    if tester == Tester::Plimsoll {
+    if tester.program() == "plimsoll" {
         let version = Some(format!("plimsoll {}", env!("CARGO_PKG_VERSION")));
         return Installed { version, skipped: None };
     }
-    let Some(program) = find(tester.name()) else {
+    let Some(program) = find(tester.program()) else {
         let reason = format!("not on this machine: {tester}");
         return Installed { version: None, skipped: Some(reason) };
     };

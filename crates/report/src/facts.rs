@@ -2,7 +2,7 @@
 //! plan in words, the tester's share of a CPU.
 
 pub use plimsoll_core::clock::Clock;
-use plimsoll_core::plan::{Body, Draft, Endpoint, HttpVersion, Order, TargetFile};
+use plimsoll_core::plan::{Body, Draft, Endpoint, HttpVersion, Order, TargetFile, VuPlan};
 use plimsoll_core::result::Gate;
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
 pub(crate) use plimsoll_core::units::counted;
@@ -13,6 +13,7 @@ use plimsoll_core::{Histogram, Phase, RunResult};
 /// Where a clock starts.
 pub(crate) fn origin(clock: Clock, plan: &Draft) -> &'static str {
     match clock {
+        Clock::Response if plan.vus.is_some() => "from when asked for",
         Clock::Response if plan.is_open_loop() => "from schedule",
         Clock::Response => "from due time",
         Clock::Service => "from send",
@@ -232,13 +233,19 @@ pub(crate) fn subject(result: &RunResult) -> String {
     if result.scenarios.is_empty() {
         return request_words(&result.plan);
     }
+    let script = result.plan.vus.as_ref().map(|_| request_words(&result.plan));
     let names: Vec<&str> = result.scenarios.iter().map(|it| it.name.as_str()).collect();
-    format!("{}: {}", counted(names.len() as u64, "scenario"), names.join(", "))
+    let names = format!("{}: {}", counted(names.len() as u64, "scenario"), names.join(", "));
+    script.map_or_else(|| names.clone(), |script| format!("{script}, {names}"))
 }
 
 /// What is sent: method and URL or, of several targets, how many from where, how they are taken,
 /// and the first.
 pub(crate) fn request_words(plan: &Draft) -> String {
+    if plan.vus.is_some() {
+        let script = plan.script.as_ref().map_or("", |script| script.path.as_str());
+        return format!("script {script}");
+    }
     // The targets of a script are what it has made of the one request.
     let Some(first) = plan.targets.first().filter(|_| plan.script.is_none()) else {
         if plan.endpoint.is_websocket() {
@@ -267,6 +274,9 @@ pub(crate) fn request_words(plan: &Draft) -> String {
 /// ordinary.
 pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
     let plan = &result.plan;
+    if let Some(vus) = &plan.vus {
+        return vu_words(vus, result);
+    }
     let connections = match plan.connections_max {
         Some(max) => format!("{}..{}", plan.connections, counted(max.into(), "connection")),
         None => counted(plan.connections.into(), "connection"),
@@ -312,6 +322,20 @@ pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
         let what = if plan.endpoint.is_websocket() { "messages" } else { "body" };
         let bytes = plimsoll_core::units::format_bytes(body_bytes(body));
         words.push(format!("{what} of {bytes}"));
+    }
+    words
+}
+
+/// The load of a script: what each scenario does, and the driver.
+fn vu_words(vus: &VuPlan, result: &RunResult) -> Vec<String> {
+    let mut words: Vec<String> = match vus.scenarios.as_slice() {
+        [only] => vec![format!("{}: {}", only.executor, only.load)],
+        // Each has a row of its own.
+        several => vec![counted(several.iter().map(|it| it.vus_max).sum(), "virtual user")],
+    };
+    if !result.loader.driver.kind.is_empty() {
+        let threads = counted(result.loader.workers.into(), "thread");
+        words.push(format!("{}, {threads}", result.loader.driver.kind));
     }
     words
 }

@@ -22,6 +22,7 @@ pub mod hgrm;
 pub mod hlog;
 mod host;
 pub mod html;
+mod iterations;
 pub mod json;
 pub mod junit;
 pub mod markdown;

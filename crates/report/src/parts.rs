@@ -83,11 +83,12 @@ pub(crate) fn connections(result: &RunResult) -> Vec<String> {
     if connections.opened == 0 {
         return Vec::new();
     }
-    let at_once = format_count(connections.open_max);
-    let mut words = vec![format!(
-        "{} opened, {at_once} at once at most",
-        counted(connections.opened, "connection")
-    )];
+    let opened = counted(connections.opened, "connection");
+    let mut words = vec![match connections.open_max {
+        // Those of virtual users are not counted at any one time.
+        0 => format!("{opened} opened"),
+        most => format!("{opened} opened, {} at once at most", format_count(most)),
+    }];
     words.extend(connections_set(connections).map(|set| format!("changed to {set}")));
     let served = &connections.served;
     if let (Some(min), Some(median), Some(max)) = (served.min(), served.median(), served.max()) {

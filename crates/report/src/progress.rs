@@ -21,7 +21,9 @@ pub fn line(figures: &LiveFigures, columns: usize) -> String {
 
 /// How a run begins: there is no interval yet.
 fn opened(figures: &LiveFigures) -> String {
-    let open = counted(u64::from(figures.opened.unwrap_or(0)), "connection");
+    // A script opens connections as it goes on.
+    let Some(opened) = figures.opened else { return "starting".to_owned() };
+    let open = counted(u64::from(opened), "connection");
     match figures.planned.warmup_ns {
         0 => format!("{open} open"),
         warmup_ns => format!("{open} open, warming up for {}", format_duration(warmup_ns)),

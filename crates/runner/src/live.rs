@@ -2,6 +2,7 @@
 //! that were given meanwhile. All who show the run get them from here.
 
 use plimsoll_core::live::{LiveFigures, RunPart};
+use plimsoll_core::plan::Draft;
 use plimsoll_core::scenario::{Scenario, Scenarios};
 use plimsoll_core::schedule::Profile;
 use plimsoll_engine::Progress;
@@ -34,8 +35,13 @@ pub(crate) struct Live {
 impl Live {
     pub(crate) fn new(scenarios: &Scenarios) -> Self {
         let paces = scenarios.list().iter().map(Pace::of).collect();
-        let known = LiveFigures::new(scenarios.run());
-        Self { paces, started_ns: None, rate_uhz: None, is_over: false, known }
+        Self { paces, ..Self::of(scenarios.run()) }
+    }
+
+    /// Of a run that has no rate of requests to aim at.
+    pub(crate) fn of(run: &Draft) -> Self {
+        let known = LiveFigures::new(run);
+        Self { paces: None, started_ns: None, rate_uhz: None, is_over: false, known }
     }
 
     /// Takes news of the run.
@@ -45,7 +51,10 @@ impl Live {
                 self.started_ns = Some(now_ns);
                 self.known.opened = Some(*open);
             }
-            Progress::Measuring => {}
+            // A script has no connections before it sends.
+            Progress::Measuring => {
+                self.started_ns.get_or_insert(now_ns);
+            }
             Progress::Interval(point) => self.known.add(point),
             Progress::Over => self.is_over = true,
         }
@@ -132,7 +141,7 @@ fn rate_at(profile: &Profile, time_ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use plimsoll_core::Histogram;
-    use plimsoll_core::plan::{Draft, Endpoint};
+    use plimsoll_core::plan::Endpoint;
     use plimsoll_core::scenario::RunTerms;
     use plimsoll_core::schedule::{Arrival, Stage};
     use plimsoll_core::series::Point;

@@ -1,6 +1,6 @@
 //! The processes that are watched beside a run.
 
-use plimsoll_core::scenario::Scenarios;
+use plimsoll_core::plan::Draft;
 use plimsoll_lab::sample::{ProcessSelector, Sampler, SamplerOptions};
 
 use crate::error::RunnerError;
@@ -9,12 +9,9 @@ use crate::error::RunnerError;
 ///
 /// # Errors
 /// No process is found, or there is no thread to watch it.
-pub(crate) fn watch(
-    subject: &ProcessSelector,
-    scenarios: &Scenarios,
-) -> Result<Sampler, RunnerError> {
+pub(crate) fn watch(subject: &ProcessSelector, run: &Draft) -> Result<Sampler, RunnerError> {
     let roots = subject.find()?;
-    let avoid_cpus = scenarios.run().pin.clone();
+    let avoid_cpus = run.pin.clone();
     let options = SamplerOptions { avoid_cpus, ..SamplerOptions::default() };
     Sampler::start(roots, options).map_err(RunnerError::Sampler)
 }

@@ -85,7 +85,7 @@ impl<'a> Runner<'a> {
             }
         }
         let _socket = self.socket()?;
-        let sampler = beside.monitor.map(|subject| watch(subject, scenarios)).transpose()?;
+        let sampler = beside.monitor.map(|subject| watch(subject, scenarios.run())).transpose()?;
         let load = |plan| Scripts::load(plan, beside.script_url, handle.loading());
         let mut scripts = scenarios.plain().map(load).transpose()?.flatten();
         let threads = scripts.as_mut().map(|scripts| std::mem::take(&mut scripts.threads));

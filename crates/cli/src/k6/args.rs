@@ -25,23 +25,24 @@ type Flag = (&'static str, Option<char>, Takes, &'static str);
 
 /// Flags of all commands.
 const GLOBAL: [Flag; 9] = [
-    ("address", Some('a'), Value("ADDRESS"), "No effect: there is no REST interface"),
+    ("address", Some('a'), Value("ADDRESS"), "Open the REST interface there: HOST:PORT"),
     ("config", Some('c'), Value("FILE"), "Configuration file, JSON"),
     ("log-format", None, Value("FORMAT"), "Format of the log: json, raw; else text"),
     ("log-output", None, Value("WHERE"), "stderr, stdout, none, file=PATH"),
     ("no-color", None, Switch, "No colour"),
     ("profiling-enabled", None, Switch, "No effect"),
     ("quiet", Some('q'), Switch, "No progress and no banner"),
-    ("secret-source", None, Values("SOURCE"), "Not supported"),
+    ("secret-source", None, Values("SOURCE"), "Secrets: mock=NAME=VALUE, file=PATH"),
     ("verbose", Some('v'), Switch, "Log lines for debugging too"),
 ];
 
 /// Flags that say how the script is read.
-const RUNTIME: [Flag; 9] = [
+const RUNTIME: [Flag; 10] = [
     ("include-system-env-vars", None, Switch, "Give scripts the system's variables"),
     ("compatibility-mode", None, Value("MODE"), "extended or base"),
     ("type", Some('t'), Value("TYPE"), "js; archives are not supported"),
     ("env", Some('e'), Values("NAME=VALUE"), "A variable of __ENV"),
+    ("module-cache", None, Value("DIR"), "Where modules with https:// URLs are"),
     ("no-thresholds", None, Switch, "Evaluate no thresholds"),
     ("summary-mode", None, Value("MODE"), "compact, full or disabled"),
     ("summary-export", None, Value("FILE"), "Write the summary as JSON"),
@@ -57,7 +58,7 @@ const RUN: [Flag; 34] = [
     ("stage", Some('s'), Values("TIME:N"), "A stage: VUs ramp to N in this time"),
     ("execution-segment", None, Value("SEGMENT"), "The part of the test to run: 10%, 1/3:2/3"),
     ("execution-segment-sequence", None, Value("BORDERS"), "All parts: 0,1/3,2/3,1"),
-    ("paused", Some('p'), Switch, "Not supported: nothing could resume the test"),
+    ("paused", Some('p'), Switch, "Wait to be resumed through --address"),
     ("no-setup", None, Switch, "Do not call setup()"),
     ("no-teardown", None, Switch, "Do not call teardown()"),
     ("max-redirects", None, Value("N"), "Redirects to follow"),
@@ -65,7 +66,7 @@ const RUN: [Flag; 34] = [
     ("batch-per-host", None, Value("N"), "Requests of a batch to one host at one time"),
     ("rps", None, Value("N"), "Requests per second at most"),
     ("user-agent", None, Value("TEXT"), "The field User-Agent"),
-    ("http-debug", None, Maybe("headers"), "Not supported"),
+    ("http-debug", None, Maybe("headers"), "Log requests and responses: headers or full"),
     ("insecure-skip-tls-verify", None, Switch, "Trust any certificate"),
     ("no-connection-reuse", None, Switch, "Close each connection after a request"),
     ("no-vu-connection-reuse", None, Switch, "Close connections after each iteration"),
@@ -82,7 +83,7 @@ const RUN: [Flag; 34] = [
     ("local-ips", None, Value("ADDRESSES"), "Addresses to connect from"),
     ("dns", None, Value("SETTINGS"), "ttl=5m,select=random,policy=preferIPv4"),
     ("out", Some('o'), Values("OUTPUT"), "Write samples: json=FILE, csv=FILE"),
-    ("linger", Some('l'), Switch, "No effect: there is no REST interface"),
+    ("linger", Some('l'), Switch, "Stay after the test until Ctrl-C"),
     ("no-usage-report", None, Switch, "No effect: none is ever sent"),
     ("as-original", None, Switch, "k6's User-Agent, and nothing of our own on stderr"),
 ];
@@ -94,6 +95,20 @@ const NEW: [Flag; 3] = [
     ("force", Some('f'), Switch, "Overwrite the file"),
     ("template", None, Value("NAME"), "minimal"),
     ("project-id", None, Value("ID"), "Not supported"),
+];
+
+/// The commands for a run that goes on elsewhere.
+const REMOTE: [(&str, &str); 5] = [
+    ("status", "Show how a run with --address is"),
+    ("stats", "Show the metrics of a run with --address"),
+    ("pause", "Have a run with --address wait before it starts"),
+    ("resume", "Start a run that was paused"),
+    ("scale", "Change the number of VUs; no executor allows it"),
+];
+
+const SCALE: [Flag; 2] = [
+    ("vus", Some('u'), Value("N"), "Virtual users"),
+    ("max", Some('m'), Value("N"), "Virtual users at most"),
 ];
 
 /// Flags that `run` has taken over from earlier versions.
@@ -139,7 +154,12 @@ pub(super) fn definition() -> Command {
         .override_usage("plimsoll k6 new [FLAGS] [FILE]")
         .arg(script())
         .args(args(NEW));
-    let commands = [run, inspect, new, Command::new("version").about("Print the version")];
+    let version = Command::new("version").about("Print the version");
+    let remote = REMOTE.map(|(name, about)| {
+        let command = Command::new(name).about(about);
+        if name == "scale" { command.args(args(SCALE)) } else { command }
+    });
+    let commands = [run, inspect, new, version].into_iter().chain(remote);
     Command::new("plimsoll k6")
         .bin_name("plimsoll k6")
         .about("Run k6's scripts")

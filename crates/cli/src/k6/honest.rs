@@ -1,8 +1,9 @@
 //! What k6 leaves out, beside its summary: how late iterations started, how long they and their
-//! requests took from when they were due, what became of each, and whether the tester was the
-//! limit.
+//! requests took from when they were due, what became of each, whether the tester was the limit,
+//! and what kept it from its work.
 
 use plimsoll_core::histogram::Histogram;
+use plimsoll_core::verdict::Verdict;
 use plimsoll_runner::k6::Account;
 
 /// A worker that is busier than this cannot be on time.
@@ -11,8 +12,15 @@ const BUSY_SHARE: f64 = 0.9;
 /// On a host whose CPUs are busier than this, threads wait for one.
 const HOST_BUSY_SHARE: f64 = 0.95;
 
+/// How long workers waited until lines and samples were written, added up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Waited {
+    pub(super) log_ns: u64,
+    pub(super) outputs_ns: u64,
+}
+
 /// The lines for stderr.
-pub(super) fn lines(account: &Account) -> Vec<String> {
+pub(super) fn lines(account: &Account, waited: &Waited) -> Vec<String> {
     let mut lines = vec![
         format!("iterations started late by {}", quantiles(&account.lateness)),
         format!("iterations took, from when they were due: {}", quantiles(&account.iterations)),
@@ -21,6 +29,19 @@ pub(super) fn lines(account: &Account) -> Vec<String> {
         requests(account),
     ];
     lines.push(limit(account));
+    for (what, ns) in [("the log", waited.log_ns), ("outputs", waited.outputs_ns)] {
+        if ns > 0 {
+            let time = time(ns);
+            lines.push(format!(
+                "warning: the tester was the limit: workers waited for {what} for {time}; write \
+                 less"
+            ));
+        }
+    }
+    lines.extend(account.causes.iter().map(|cause| match cause.verdict {
+        Verdict::Valid => cause.text.clone(),
+        Verdict::Suspect | Verdict::Invalid => format!("warning: {}", cause.text),
+    }));
     lines
 }
 
@@ -37,9 +58,9 @@ fn limit(account: &Account) -> String {
     };
     let advice = "take the times above as upper bounds, or give it more CPUs";
     if account.busiest_share > BUSY_SHARE {
-        format!("the tester was the limit: {host}; {advice}")
+        format!("warning: the tester was the limit: {host}; {advice}")
     } else if account.host_share.is_some_and(|share| share > HOST_BUSY_SHARE) {
-        format!("the tester may have been the limit: {host}; {advice}")
+        format!("warning: the tester may have been the limit: {host}; {advice}")
     } else {
         format!("the tester was not the limit: {host}")
     }
@@ -77,6 +98,8 @@ fn time(ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::verdict::Cause;
+
     use super::*;
 
     #[test]
@@ -93,7 +116,7 @@ mod tests {
             ..Account::default()
         };
         account.lateness.record(1_500_000);
-        let text = lines(&account).join("\n");
+        let text = lines(&account, &Waited::default()).join("\n");
         for says in [
             "started late by p50 1.50 ms",
             "from when they were due: p50 -, p99 -, max -",
@@ -104,12 +127,26 @@ mod tests {
             assert!(text.contains(says), "{text}");
         }
         (account.started, account.dropped, account.busiest_share) = (5, 3, 0.95);
-        let text = lines(&account).join("\n");
+        let text = lines(&account, &Waited::default()).join("\n");
         assert!(text.contains("5 iterations is not (a bug, please report it) 2"), "{text}");
         assert!(text.contains("interrupted; 3 more were dropped and never started"), "{text}");
         assert!(text.contains("the tester was the limit"), "{text}");
         (account.busiest_share, account.host_share) = (0.3, Some(0.96));
-        let text = lines(&account).join("\n");
+        let text = lines(&account, &Waited::default()).join("\n");
         assert!(text.contains("may have been the limit") && text.contains("for 96 %"), "{text}");
+        let waited = Waited { outputs_ns: 2_500_000_000, ..Waited::default() };
+        let text = lines(&account, &waited).join("\n");
+        assert!(
+            text.ends_with("limit: workers waited for outputs for 2.50 s; write less"),
+            "{text}"
+        );
+        assert!(!text.contains("the log"), "{text}");
+        assert!(!text.contains("kept"), "{text}");
+        let cause =
+            |verdict, text: &str| Cause { verdict, code: "code".to_owned(), text: text.to_owned() };
+        account.causes =
+            vec![cause(Verdict::Invalid, "kept from it"), cause(Verdict::Valid, "note: kept")];
+        let lines = lines(&account, &Waited::default());
+        assert_eq!(lines[6..], ["warning: kept from it", "note: kept"]);
     }
 }

@@ -23,8 +23,13 @@ pub(super) fn inspect(given: &ArgMatches, log: &Log) -> Result<ExitCode, Refused
     if args::switch(given, "execution-requirements") == Some(true) {
         let limits = configuration.limits();
         let duration = Ns(i64::try_from(limits.duration_ns).unwrap_or(i64::MAX));
+        let consolidated = configuration.consolidated().named();
         for (name, value) in &mut entries {
             match *name {
+                "scenarios" => {
+                    let scenarios = consolidated.iter().find(|(known, _)| known == name);
+                    *value = scenarios.map_or(Value::Null, |(_, value)| value.clone());
+                }
                 "summaryTrendStats" => {
                     let stats = configuration.summary_trend_stats.iter();
                     *value = stats.map(|stat| stat.name()).collect();

@@ -1,6 +1,8 @@
 //! `plimsoll k6`: k6's command line and output around our engine. The program also answers to the
 //! name `k6`.
 //!
+//! `plimsoll run SCRIPT.js` is here too ([`ScriptRun`]): the same script, with our report.
+//!
 //! k6's output goes to stdout, its log to stderr. What k6 does not say goes to stderr after it.
 
 mod args;
@@ -10,6 +12,8 @@ mod log;
 mod new;
 mod outputs;
 mod progress;
+mod remote;
+mod report;
 mod run;
 mod script;
 mod summary;
@@ -25,6 +29,7 @@ use plimsoll_io::clock;
 
 use crate::exit::Exit;
 use log::{Log, Wanted};
+pub(crate) use report::ScriptRun;
 
 /// The version of k6 that is followed.
 const K6_VERSION: &str = "2.2.0";
@@ -59,16 +64,13 @@ fn carry_out(name: &str, given: &ArgMatches, log: Log) -> ExitCode {
     let done = match name {
         "run" => run::run(given, &log),
         "inspect" => inspect::inspect(given, &log).map(|code| (code, Vec::new())),
-        _ => new::new(given).map(|code| (code, Vec::new())),
+        "new" => new::new(given).map(|code| (code, Vec::new())),
+        name => remote::remote(name, given).map(|code| (code, Vec::new())),
     };
     let (code, own) = done.unwrap_or_else(|refused| {
         log.say(Level::Error, refused.what);
         (refused.code, Vec::new())
     });
-    if log.lines().lost() > 0 {
-        let lost = log.lines().lost();
-        log.say(Level::Warning, format!("{lost} lines came too fast and are missing in the log"));
-    }
     log.finish();
     for line in own {
         crate::message::show(&format!("plimsoll: {line}"));

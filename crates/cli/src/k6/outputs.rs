@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use plimsoll_dialect::k6::Refused;
 use plimsoll_dialect::k6::metrics::{MetricId, Registry, SystemTag, SystemTags, TagSet};
-use plimsoll_dialect::k6::output::{Columns, Gzip, Sample, TimeFormat, metric_line, point_line};
+use plimsoll_dialect::k6::output::{Columns, Gzip, PointLines, Sample, TimeFormat, metric_line};
 use plimsoll_dialect::k6::threshold::Thresholds;
 use plimsoll_runner::k6::{Point, Points, Test};
 
@@ -19,6 +19,13 @@ use super::log::{other_fault, wall_time};
 
 /// How long written lines may stay in memory.
 const FLUSH: Duration = Duration::from_millis(200);
+
+/// How many bytes are written at once.
+const BUFFER_BYTES: usize = 128 << 10;
+
+fn buffered<W: Write>(out: W) -> BufWriter<W> {
+    BufWriter::with_capacity(BUFFER_BYTES, out)
+}
 
 /// A place for bytes.
 enum Place {
@@ -29,15 +36,15 @@ enum Place {
 impl Place {
     fn open(path: &str) -> Result<Self, Refused> {
         if matches!(path, "" | "-") {
-            return Ok(Self::Plain(BufWriter::new(Box::new(io::stdout()))));
+            return Ok(Self::Plain(buffered(Box::new(io::stdout()))));
         }
         let file = File::create(path).map_err(|error| {
             let why = crate::message::without_error_numbers(&error.to_string());
             other_fault(format!("cannot write to '{path}': {why}"))
         })?;
         Ok(match path.ends_with(".gz") {
-            true => Self::Gzip(Box::new(Gzip::new(BufWriter::new(file)))),
-            false => Self::Plain(BufWriter::new(Box::new(file))),
+            true => Self::Gzip(Box::new(Gzip::new(buffered(file)))),
+            false => Self::Plain(buffered(Box::new(file))),
         })
     }
 
@@ -67,7 +74,7 @@ impl Place {
 /// How samples are written.
 enum Form {
     /// Lines of JSON, and the metrics that were named.
-    Json(HashSet<MetricId>),
+    Json(HashSet<MetricId>, PointLines),
     Csv(Columns),
 }
 
@@ -99,7 +106,7 @@ impl Outputs {
                     let path = if arguments.is_empty() { "-" } else { arguments };
                     Output {
                         description: format!("json ({path})"),
-                        form: Form::Json(HashSet::new()),
+                        form: Form::Json(HashSet::new(), PointLines::default()),
                         place: Place::open(path)?,
                     }
                 }
@@ -195,17 +202,18 @@ impl Writing {
         self.points.clone()
     }
 
-    /// Waits until all is written. Gives how many samples there was no time for.
+    /// Waits until all is written. Gives how long workers waited for it during the run, added up,
+    /// ns.
     ///
     /// # Errors
     /// When something cannot be written.
     pub(super) fn finish(self) -> io::Result<u64> {
-        let lost = self.points.lost();
+        let waited_ns = self.points.waited_ns();
         self.is_over.store(true, Ordering::Release);
         drop(self.points);
         let ended = self.thread.join();
         ended.unwrap_or_else(|_| Err(io::Error::other("the thread that writes has failed")))?;
-        Ok(lost)
+        Ok(waited_ns)
     }
 }
 
@@ -254,12 +262,12 @@ impl Writer {
         };
         for Output { form, place, .. } in &mut self.outputs {
             match form {
-                Form::Json(named) => {
+                Form::Json(named, lines) => {
                     if named.insert(point.metric) {
                         let line = metric_line(point.metric, &self.registry, &self.thresholds);
                         place.write(&line)?;
                     }
-                    place.write(&point_line(&sample))?;
+                    place.write(&lines.line(&sample))?;
                 }
                 Form::Csv(columns) => place.write(&columns.row(&sample))?,
             }

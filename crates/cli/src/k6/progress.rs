@@ -49,6 +49,7 @@ impl<'a> Progress<'a> {
                 let vus = self.handle.totals(now_ns, limits.duration_ns, limits.max_vus).vus;
                 format!("Init      {vus}/{} VUs initialized", limits.planned_vus)
             }
+            Phase::Paused => "Run       paused".to_owned(),
             Phase::Setup => "Run       setup()".to_owned(),
             Phase::Teardown => "Run       teardown()".to_owned(),
             Phase::Scenarios | Phase::Done => {

@@ -3,18 +3,19 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use clap::ArgMatches;
 use plimsoll_dialect::k6::output::{Banner, Level, banner};
 use plimsoll_dialect::k6::{ExitCode, Refused};
-use plimsoll_runner::k6::{Handle, Ran, Test};
+use plimsoll_runner::k6::{Handle, Points, Ran, Rest, Test};
 
+use super::honest::Waited;
 use super::log::{Log, other_fault};
 use super::outputs::{Outputs, Writing};
 use super::progress::{Progress, write};
-use super::script::{Loaded, load};
+use super::script::{Loaded, address, load};
 use super::summary::Ending;
 use super::{args, honest, variable};
 use crate::signals::{Caught, leave};
@@ -22,21 +23,33 @@ use crate::{message, terminal};
 
 /// What the first signal ends: the loading of the script, then the run.
 #[derive(Default)]
-struct Stop {
-    is_stopped: AtomicBool,
+pub(super) struct Stop {
+    pub(super) is_stopped: AtomicBool,
     handle: Mutex<Option<Handle>>,
+    /// Told of the signal, together with `handle`.
+    came: Condvar,
 }
 
 impl Stop {
-    fn stop(&self) {
+    pub(super) fn stop(&self) {
+        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_stopped.store(true, Ordering::Relaxed);
-        if let Some(handle) = &*self.handle.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(handle) = &*handle {
             handle.interrupt();
+        }
+        self.came.notify_all();
+    }
+
+    /// Waits for the signal, unless it has come already.
+    fn wait(&self) {
+        let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        while !self.is_stopped.load(Ordering::Relaxed) {
+            handle = self.came.wait(handle).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// Has the next signal, or one that has come already, end a run.
-    fn guard(&self, handle: &Handle) {
+    pub(super) fn guard(&self, handle: &Handle) {
         let mut kept = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         *kept = Some(handle.clone());
         drop(kept);
@@ -57,7 +70,7 @@ pub(super) fn run(given: &ArgMatches, log: &Log) -> Result<(ExitCode, Vec<String
     Caught::watch_with(move || on_signal.stop(), Some(at_second))
         .map_err(|error| other_fault(format!("signals cannot be handled: {error}")))?;
     let loaded = load(given, log, &stop.is_stopped)?;
-    let test = &loaded.test;
+    let test = &Arc::clone(&loaded.test);
     let tags = &test.configuration.system_tags;
     let outputs = Outputs::open(&loaded.outputs, tags, &variable)?;
     let is_quiet = args::switch(given, "quiet") == Some(true);
@@ -71,10 +84,27 @@ pub(super) fn run(given: &ArgMatches, log: &Log) -> Result<(ExitCode, Vec<String
     let writing = outputs.start(test)?;
     let handle = test.handle();
     stop.guard(&handle);
+    let points = writing.as_ref().map(Writing::points);
+    let rest = address(given)
+        .map(|address| Rest::start(&address, test, &handle, log.lines(), points.clone()));
+    let rest = rest.transpose()?;
+    if let Some(rest) = &rest {
+        log.say(Level::Debug, format!("the REST interface is at http://{}", rest.address()));
+    }
+    if test.configuration.options.paused == Some(true) {
+        handle.pause();
+    }
     let mut progress = Progress::new(test, &handle, io::stdout().is_terminal(), has_colors);
-    let ran =
-        run_beside(test, &handle, log, writing.as_ref(), (!is_quiet).then_some(&mut progress));
-    let written = finish(writing, log);
+    let ran = run_beside(test, &handle, log, points, (!is_quiet).then_some(&mut progress));
+    if ran.is_ok() && test.configuration.options.linger == Some(true) {
+        if !is_quiet {
+            write("The test is done; --linger waits for Ctrl-C\n");
+        }
+        stop.wait();
+    }
+    drop(rest);
+    let mut waited = Waited { log_ns: log.lines().waited_ns(), outputs_ns: 0 };
+    let written = finish(writing, log, &mut waited);
     let ran = ran?;
     Ending { test, ran: &ran, script: &loaded.text, has_colors, log }.show();
     if !is_quiet {
@@ -82,7 +112,7 @@ pub(super) fn run(given: &ArgMatches, log: &Log) -> Result<(ExitCode, Vec<String
     }
     let as_original = args::switch(given, "as-original") == Some(true);
     let has_own = !as_original && ran.account.started > 0;
-    let own = if has_own { honest::lines(&ran.account) } else { Vec::new() };
+    let own = if has_own { honest::lines(&ran.account, &waited) } else { Vec::new() };
     Ok((end(&loaded, &ran, log).or(written), own))
 }
 
@@ -91,10 +121,9 @@ fn run_beside(
     test: &Test,
     handle: &Handle,
     log: &Log,
-    writing: Option<&Writing>,
+    points: Option<Points>,
     progress: Option<&mut Progress<'_>>,
 ) -> Result<Ran, Refused> {
-    let points = writing.map(Writing::points);
     thread::scope(|scope| {
         let (running, ended) = channel::<()>();
         if let Some(progress) = progress {
@@ -110,13 +139,12 @@ fn run_beside(
     })
 }
 
-/// Waits for the outputs, and says what is missing in them.
-fn finish(writing: Option<Writing>, log: &Log) -> ExitCode {
+/// Waits for the outputs, and says if they cannot be written.
+fn finish(writing: Option<Writing>, log: &Log, waited: &mut Waited) -> ExitCode {
     match writing.map(Writing::finish) {
-        None | Some(Ok(0)) => ExitCode::Done,
-        Some(Ok(lost)) => {
-            let what = format!("{lost} samples came too fast and are missing in the outputs");
-            log.say(Level::Error, what);
+        None => ExitCode::Done,
+        Some(Ok(outputs_ns)) => {
+            waited.outputs_ns = outputs_ns;
             ExitCode::Done
         }
         Some(Err(error)) => {

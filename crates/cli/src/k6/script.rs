@@ -1,14 +1,16 @@
 //! The script and the options beside it, from files, stdin, the environment and flags.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::ArgMatches;
+use plimsoll_core::plan::DriverPlan;
 use plimsoll_dialect::k6::options::{Options, Sources};
 use plimsoll_dialect::k6::output::Level;
 use plimsoll_dialect::k6::runtime::{Runtime, TestType};
-use plimsoll_dialect::k6::{ExitCode, Refused};
+use plimsoll_dialect::k6::{ExitCode, Refused, SecretSources};
 use plimsoll_runner::k6::{Environment, Script, Test};
 
 use super::log::{Log, other_fault};
@@ -18,7 +20,7 @@ use crate::message::without_error_numbers;
 
 /// A test, and the name and text of its script as they were given.
 pub(super) struct Loaded {
-    pub(super) test: Test,
+    pub(super) test: Arc<Test>,
     pub(super) name: String,
     pub(super) text: String,
     /// `-o`, of all sources.
@@ -38,6 +40,59 @@ pub(super) fn load(given: &ArgMatches, log: &Log, stop: &AtomicBool) -> Result<L
     for warning in warnings {
         log.say(Level::Warning, warning);
     }
+    let outputs = [&sources.flags, &sources.environment, &sources.file];
+    let outputs = outputs.iter().find_map(|options| options.out.clone()).unwrap_or_default();
+    let as_original = is_run && args::switch(given, "as-original") == Some(true);
+    let asked = Asked {
+        name: name.clone(),
+        runtime,
+        sources,
+        user_agent: match as_original {
+            true => format!("Grafana k6/{}", super::K6_VERSION),
+            false => concat!("plimsoll/", env!("CARGO_PKG_VERSION")).to_owned(),
+        },
+        seed: super::wall_ns(),
+        is_verbose: args::switch(given, "verbose") == Some(true),
+        driver: DriverPlan::Auto,
+        workers: None,
+        secrets: secrets(given)?,
+        module_cache: args::text(given, "module-cache").or_else(module_cache),
+        can_resume: address(given).is_some(),
+    };
+    let (test, text) = evaluate(asked, log, stop)?;
+    Ok(Loaded { test: Arc::new(test), name, text, outputs })
+}
+
+/// What a script is evaluated with.
+pub(super) struct Asked {
+    /// The script, as it was named.
+    pub(super) name: String,
+    pub(super) runtime: Runtime,
+    /// Options of all sources but the script.
+    pub(super) sources: Sources,
+    pub(super) user_agent: String,
+    pub(super) seed: u64,
+    pub(super) is_verbose: bool,
+    pub(super) driver: DriverPlan,
+    pub(super) workers: Option<u32>,
+    pub(super) secrets: SecretSources,
+    /// The folder that has modules with URLs.
+    pub(super) module_cache: Option<String>,
+    /// Whether a run that begins paused can be resumed.
+    pub(super) can_resume: bool,
+}
+
+/// Reads and evaluates a script. Gives its text too.
+///
+/// # Errors
+/// What is wrong, with k6's exit code for it.
+pub(super) fn evaluate(
+    asked: Asked,
+    log: &Log,
+    stop: &AtomicBool,
+) -> Result<(Test, String), Refused> {
+    let Asked { name, runtime, sources, user_agent, seed, is_verbose, driver, workers, .. } = asked;
+    let Asked { secrets, module_cache, can_resume, .. } = asked;
     let bytes = read_or_stdin(Path::new(&name), FILE_BYTES_MAX);
     let bytes = bytes.map_err(|why| {
         other_fault(format!("cannot read the script '{name}': {}", without_error_numbers(&why)))
@@ -45,26 +100,34 @@ pub(super) fn load(given: &ArgMatches, log: &Log, stop: &AtomicBool) -> Result<L
     let path = std::path::absolute(&name)
         .map_err(|error| other_fault(format!("there is no current folder: {error}")))?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let script =
-        Script { path: path.display().to_string(), text: bytes, read: Box::new(read_file) };
-    let outputs = [&sources.flags, &sources.environment, &sources.file];
-    let outputs = outputs.iter().find_map(|options| options.out.clone()).unwrap_or_default();
-    let as_original = is_run && args::switch(given, "as-original") == Some(true);
+    let read = Box::new(move |path: &str| read_file(path, module_cache.as_deref()));
+    let script = Script { path: path.display().to_string(), text: bytes, read };
     let environment = Environment {
         variables: variables(&runtime),
         variable,
         runtime,
         sources,
-        user_agent: match as_original {
-            true => format!("Grafana k6/{}", super::K6_VERSION),
-            false => concat!("plimsoll/", env!("CARGO_PKG_VERSION")).to_owned(),
-        },
+        user_agent,
         roots: roots()?,
-        seed: super::wall_ns(),
-        is_verbose: args::switch(given, "verbose") == Some(true),
+        secrets,
+        seed,
+        can_resume,
+        is_verbose,
+        driver,
+        workers,
     };
-    let test = Test::load(script, environment, log.lines(), stop)?;
-    Ok(Loaded { test, name, text, outputs })
+    Ok((Test::load(script, environment, log.lines(), stop)?, text))
+}
+
+/// The folder of modules with URLs that the environment names.
+pub(super) fn module_cache() -> Option<String> {
+    variable("K6_MODULE_CACHE")
+}
+
+/// The address of the REST interface, if one is given.
+pub(super) fn address(given: &ArgMatches) -> Option<String> {
+    let address = args::text(given, "address").or_else(|| variable("K6_ADDRESS"));
+    address.filter(|address| !address.is_empty())
 }
 
 /// Whether a command has a flag.
@@ -84,10 +147,42 @@ fn name(given: &ArgMatches) -> Result<String, Refused> {
     }
 }
 
-/// Reads a file that the script imports or opens.
-fn read_file(path: &str) -> Result<Vec<u8>, String> {
-    let read = read_or_stdin(Path::new(path), FILE_BYTES_MAX);
-    read.map_err(|why| without_error_numbers(&why))
+/// Reads a file that the script imports or opens; a module with a URL is looked up in the cache.
+fn read_file(path: &str, cache: Option<&str>) -> Result<Vec<u8>, String> {
+    let cached = path.strip_prefix("https://").map(|url| cached(url, cache)).transpose()?;
+    let file = cached.as_deref().unwrap_or_else(|| Path::new(path));
+    let read = read_or_stdin(file, FILE_BYTES_MAX);
+    read.map_err(|why| match &cached {
+        None => without_error_numbers(&why),
+        Some(file) => {
+            let why = without_error_numbers(&why);
+            format!("it is not in the module cache, as '{}': {why}", file.display())
+        }
+    })
+}
+
+/// Where the cache has a module: in folders named as host and path of its URL.
+fn cached(url: &str, cache: Option<&str>) -> Result<PathBuf, String> {
+    let cache = cache.ok_or("--module-cache names no folder that could have it")?;
+    let place = url.split(['?', '#']).next().unwrap_or(url);
+    let is_plain = |part: &str| !part.is_empty() && ![".", ".."].contains(&part);
+    match place.split('/').all(|part| is_plain(part) && !part.contains(['\\', '\0'])) {
+        true => Ok(Path::new(cache).join(place)),
+        false => Err("its URL is no path within the module cache".to_owned()),
+    }
+}
+
+/// Where secrets come from.
+fn secrets(given: &ArgMatches) -> Result<SecretSources, Refused> {
+    let mut texts = args::texts(given, "secret-source");
+    if texts.is_empty() {
+        texts.extend(variable("K6_SECRET_SOURCE"));
+    }
+    let read = |path: &str| {
+        crate::files::text_of(Path::new(path)).map_err(|why| without_error_numbers(&why))
+    };
+    SecretSources::parse(&texts, &read)
+        .map_err(|what| other_fault(format!("--secret-source: {what}")))
 }
 
 fn runtime(given: &ArgMatches, is_run: bool, log: &Log) -> Result<Runtime, Refused> {
@@ -100,10 +195,6 @@ fn runtime(given: &ArgMatches, is_run: bool, log: &Log) -> Result<Runtime, Refus
     let unsupported = [
         (runtime.test_type == Some(TestType::Archive), "archives are not supported: give a script"),
         (runtime.traces_output != "none", "--traces-output is not supported: leave it out"),
-        (
-            !args::texts(given, "secret-source").is_empty(),
-            "--secret-source is not supported: give secrets with --env",
-        ),
     ];
     match unsupported.iter().find(|(is_asked, _)| *is_asked) {
         Some((_, what)) => Err(other_fault((*what).to_owned())),
@@ -122,9 +213,6 @@ fn sources(
         true => Options::from_environment(&variable)?,
         false => Options::default(),
     };
-    if flags.linger == Some(true) || args::text(given, "address").is_some() {
-        warnings.push("there is no REST interface: --address and --linger do nothing".to_owned());
-    }
     let file = configuration_file(given, warnings)?;
     Ok(Sources { file, environment, flags, ..Sources::default() })
 }
@@ -144,7 +232,7 @@ fn configuration_file(given: &ArgMatches, warnings: &mut Vec<String>) -> Result<
     }
     let text = crate::files::text_of(Path::new(&path)).map_err(|why| {
         let what = format!("cannot read the configuration '{path}': {why}");
-        other_fault(without_error_numbers(&what))
+        Refused { code: ExitCode::InvalidConfig, what: without_error_numbers(&what) }
     })?;
     Options::from_file(&path, &text, warnings)
 }

@@ -122,6 +122,10 @@ fn of_run(words: Vec<OsString>, front: &dyn Words) -> Result<Length, Wrong> {
     let flags = match crate::args::run_flags(words.clone()) {
         // It has runs of its own, perhaps several.
         Ok(flags) if flags.plan.is_some() => return Ok(Length::default()),
+        // Its script says how long it takes, and is read when it runs.
+        Ok(flags) if flags.url.as_deref().is_some_and(crate::value_args::is_script) => {
+            return Ok(Length { warmup_ns: None, load_ns: flags.duration });
+        }
         Ok(flags) => flags,
         Err(error) => {
             let keys = refused(&error, &crate::args::run_definition()).map(key);

@@ -38,6 +38,10 @@ pub(crate) const FILES: &[(&str, &str)] = &[
          + 1\n  return wrk.format('GET', paths[n % math.max(#paths, 1) + 1] or '/')\nend\n",
     ),
     (
+        "load.js",
+        "import http from 'k6/http';\nexport default function () {\n  http.get(__ENV.BASE);\n}\n",
+    ),
+    (
         "ping.proto",
         "syntax = \"proto3\";\npackage fgrpc;\n\nmessage PingMessage {\n  int64 seq = 1;\n  string \
          payload = 3;\n}\n\nservice PingServer {\n  rpc Ping(PingMessage) returns \
@@ -214,6 +218,12 @@ pub(crate) const EXAMPLES: &[Example] = &[
         &["-s", "paths.lua", "-n", "100", U],
         &["-s", "none.lua", U],
         "cannot read the script 'none.lua'",
+    ),
+    flag(
+        "env",
+        &["-e", "BASE={url}/", "-c", "2", "-n", "20", "load.js"],
+        &["-e", "BASE", "load.js"],
+        "a variable is written as NAME=value",
     ),
     flag(
         "script_arguments",

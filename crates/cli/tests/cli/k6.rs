@@ -1,6 +1,11 @@
 //! `plimsoll k6`: scripts of our own against the built-in server, from the outside: what they
 //! count, what is printed and written, and each exit code.
 
+mod pressure;
+mod proxies;
+mod rest;
+mod sources;
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -115,13 +120,26 @@ fn how_a_run_ends_is_in_its_exit_code() {
             104,
             "scenario 'a' calls 'nope'",
         ),
+        (
+            format!("export const options = {{ vus: 0 }}; {empty}"),
+            &[],
+            0,
+            "option 'vus' is 0: ignored without",
+        ),
+        (
+            format!("export const options = () => ({{}}); {empty}"),
+            &[],
+            255,
+            "the options of the script are a function",
+        ),
         ("export const options = { vus: 'x' };".to_owned(), &[], 104, "'x' is not a whole number"),
         (empty.to_owned(), &["--vus", "x"], 255, "--vus: 'x' is not a whole number"),
         (empty.to_owned(), &["--bogus"], 255, "unexpected argument '--bogus' found"),
         (empty.to_owned(), &["-o", "nope"], 255, "output 'nope' is not supported"),
-        (empty.to_owned(), &["--http-debug"], 104, "httpDebug is not supported"),
-        (empty.to_owned(), &["--paused"], 104, "a test cannot start paused"),
-        (empty.to_owned(), &["--config", "nope.json"], 255, "cannot read the configuration"),
+        (empty.to_owned(), &["--http-debug"], 0, ""),
+        (empty.to_owned(), &["--paused"], 104, "nothing could resume a test that starts paused"),
+        (empty.to_owned(), &["--address", "nonsense"], 106, "REST interface cannot listen"),
+        (empty.to_owned(), &["--config", "nope.json"], 104, "cannot read the configuration"),
         (empty.to_owned(), &["second.js"], 255, "2 scripts are given"),
     ] {
         std::fs::write(world.path("script.js"), &script).expect("a script");

@@ -19,6 +19,7 @@ mod foreign;
 mod fortio;
 mod gates;
 mod k6;
+mod k6_grpc;
 #[cfg(target_os = "linux")]
 mod lab;
 mod load;
@@ -32,6 +33,7 @@ mod planned;
 mod proxy;
 mod repeat;
 mod scenarios;
+mod script_run;
 mod secrets;
 mod serve;
 mod served_calls;

@@ -1,4 +1,5 @@
-//! The adapters for load testers other than Plimsoll, one file each.
+//! The adapters for load testers other than Plimsoll, one file each, and for Plimsoll under the
+//! command lines of two of them.
 //!
 //! Their results are published as a table, so each tester gets the best configuration that its own
 //! manual offers for an ask: its correction for coordinated omission, if it has one, its finest
@@ -7,12 +8,13 @@
 //! with the reason. An ask that it can express but carries out badly is passed on, because the
 //! experiments are there to show that. A figure that a tester does not print is `None`.
 //!
-//! Plimsoll's own adapter is not here.
+//! The adapter for `plimsoll run` is not here.
 
 mod ab;
 mod abilities;
 mod autocannon;
 mod bombardier;
+mod dialect;
 mod fortio;
 mod ghz;
 mod h2load;
@@ -39,7 +41,9 @@ pub fn all() -> Vec<Box<dyn TesterAdapter>> {
         Box::new(ab::Ab),
         Box::new(hey::Hey),
         Box::new(fortio::Fortio),
+        Box::new(dialect::PLIMSOLL_FORTIO),
         Box::new(k6::K6),
+        Box::new(dialect::PLIMSOLL_K6),
         Box::new(oha::Oha),
         Box::new(vegeta::Vegeta),
         Box::new(bombardier::Bombardier),

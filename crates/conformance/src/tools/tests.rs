@@ -396,41 +396,50 @@ fn what_goes_beyond_a_tester_is_refused() {
         addresses: addresses.iter().map(|address| address.parse().expect("an address")).collect(),
     };
     for (ask, can) in [
-        (rate(100.0), "wrk2 hey fortio k6 oha vegeta bombardier autocannon h2load zrk"),
-        (rate(0.5), "hey fortio k6 oha vegeta h2load"),
+        (
+            rate(100.0),
+            "wrk2 hey fortio plimsoll-fortio k6 plimsoll-k6 oha vegeta bombardier autocannon h2load zrk",
+        ),
+        (rate(0.5), "hey fortio plimsoll-fortio k6 plimsoll-k6 oha vegeta h2load"),
         (Ask { poisson: true, ..rate(100.0) }, ""),
         (
             Ask { duration_s: Some(4.0), ..ask() },
-            "wrk ab hey fortio k6 oha vegeta bombardier autocannon h2load",
+            "wrk ab hey fortio plimsoll-fortio k6 plimsoll-k6 oha vegeta bombardier autocannon h2load",
         ),
-        (Ask { duration_s: Some(0.5), ..ask() }, "hey fortio k6 oha vegeta bombardier h2load"),
+        (
+            Ask { duration_s: Some(0.5), ..ask() },
+            "hey fortio plimsoll-fortio k6 plimsoll-k6 oha vegeta bombardier h2load",
+        ),
         (
             Ask { timeout_s: Some(1.0), requests: Some(9), ..ask() },
-            "hey fortio k6 oha bombardier autocannon",
+            "hey fortio plimsoll-fortio k6 plimsoll-k6 oha bombardier autocannon",
         ),
         (
             Ask { timeout_s: Some(100.0), requests: Some(9), ..ask() },
-            "ab hey fortio k6 oha bombardier autocannon h2load",
+            "ab hey fortio plimsoll-fortio k6 plimsoll-k6 oha bombardier autocannon h2load",
         ),
-        (Ask { warmup_s: 1.0, ..rate(100.0) }, "k6 autocannon h2load"),
-        (with(Need::Growth { connections_max: 100 }), "k6 vegeta"),
+        (Ask { warmup_s: 1.0, ..rate(100.0) }, "k6 plimsoll-k6 autocannon h2load"),
+        (with(Need::Growth { connections_max: 100 }), "k6 plimsoll-k6 vegeta"),
         (with(Need::Shed { after_s: 0.1 }), "zrk"),
-        (with(Need::Targets(vec![("/b".to_owned(), 1)])), "wrk2 k6 vegeta"),
+        (with(Need::Targets(vec![("/b".to_owned(), 1)])), "wrk2 k6 plimsoll-k6 vegeta"),
         (with(Need::Intervals("i".to_owned())), "zrk"),
-        (with(Need::IntervalsOnStdout), "k6 zrk"),
-        (Ask { rate_rps: None, ..with(Need::Ramp { from_rps: 1.0, to_rps: 9.0 }) }, "k6 zrk"),
+        (with(Need::IntervalsOnStdout), "k6 plimsoll-k6 zrk"),
+        (
+            Ask { rate_rps: None, ..with(Need::Ramp { from_rps: 1.0, to_rps: 9.0 }) },
+            "k6 plimsoll-k6 zrk",
+        ),
         (
             Ask { resolve: Some(resolve(&["127.0.0.1"])), ..rate(100.0) },
-            "fortio k6 oha vegeta h2load",
+            "fortio plimsoll-fortio k6 plimsoll-k6 oha vegeta h2load",
         ),
         (Ask { resolve: Some(resolve(&["127.0.0.1", "::1"])), ..rate(100.0) }, "oha vegeta"),
         (
             Ask { source_addresses: vec!["127.0.0.2".parse().expect("one")], ..rate(100.0) },
-            "k6 vegeta",
+            "k6 plimsoll-k6 vegeta",
         ),
         (
             Ask { url: "https://127.0.0.1/".to_owned(), ..rate(100.0) },
-            "fortio k6 oha vegeta bombardier zrk",
+            "fortio plimsoll-fortio k6 plimsoll-k6 oha vegeta bombardier zrk",
         ),
     ] {
         let able = all().into_iter().filter(|tool| matches!(tool.call(&ask), Call::Command { .. }));
@@ -538,8 +547,8 @@ fn who_speaks_http2_and_where() {
         let able = all().into_iter().filter(move |tool| tool.http2() == over);
         able.map(|tool| tool.name()).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(over(Some(Http2Over::Tls)), "k6");
-    assert_eq!(over(Some(Http2Over::Either)), "fortio oha vegeta h2load");
+    assert_eq!(over(Some(Http2Over::Tls)), "k6 plimsoll-k6");
+    assert_eq!(over(Some(Http2Over::Either)), "fortio plimsoll-fortio oha vegeta h2load");
 }
 
 #[test]
@@ -604,8 +613,11 @@ fn calls_are_asked_for_in_each_ones_way() {
         }
     }
     let socket = Need::WebSocket { in_flight: 1, is_pushed_to: false };
-    for (need, can) in [(&unary, "fortio k6 h2load ghz"), (&stream, "k6 h2load ghz"), (&socket, "")]
-    {
+    for (need, can) in [
+        (&unary, "fortio plimsoll-fortio k6 plimsoll-k6 h2load ghz"),
+        (&stream, "k6 plimsoll-k6 h2load ghz"),
+        (&socket, ""),
+    ] {
         let able = all().into_iter().map(|tool| tool.name());
         let able: Vec<_> = able.filter(|name| called_with(name, need.clone()).is_some()).collect();
         assert_eq!(able.join(" "), can, "{need:?}");
@@ -683,5 +695,37 @@ fn forms_threads_pipelines_and_conditions_are_asked_for_in_each_ones_way() {
     }
     for (name, need) in [("ab", form()), ("oha", pipeline()), ("hey", gate())] {
         assert_eq!(called_with(name, need), None, "{name}");
+    }
+}
+
+/// The same flags and files behind the command, and the same reading of the same output.
+#[test]
+fn dialects_differ_from_the_original_in_the_program_alone() {
+    for name in ["k6", "fortio"] {
+        let (other, ours) = (tool(name), tool(&format!("plimsoll-{name}")));
+        assert_eq!((ours.program(), ours.version_arguments()), ("plimsoll", &["--version"][..]));
+        let asks = [
+            Ask { rate_rps: Some(9.0), duration_s: Some(4.0), ..ask() },
+            Ask { poisson: true, ..ask() },
+        ];
+        for ask in asks {
+            match (other.call(&ask), ours.call(&ask)) {
+                (
+                    Call::Command { arguments: theirs, files },
+                    Call::Command { arguments, files: same },
+                ) => {
+                    assert_eq!(arguments[0], name);
+                    assert_eq!((&arguments[1..], same), (&theirs[..], files));
+                }
+                (theirs, ours) => assert_eq!(theirs, ours),
+            }
+        }
+        for fixture in ["errors", "timeouts", "refused", "calls"] {
+            let run = captured(&format!("{name}-{fixture}"));
+            let [reading, same] = [&other, &ours].map(|tool| tool.read(&run).expect(fixture));
+            assert_eq!(format!("{reading:?}"), format!("{same:?}"), "{name} {fixture}");
+            let [theirs, ours] = [&other, &ours].map(|tool| tool.further(&run, &reading));
+            assert_eq!(theirs, ours, "{name} {fixture}");
+        }
     }
 }

@@ -131,6 +131,7 @@ impl Protocol for Http1 {
                 let kind = if is_head { RequestKind::Head } else { RequestKind::Plain };
                 (kind, Wire::Bytes(bytes))
             }
+            Message::Streamed { .. } => return Err(WrittenError::Streamed),
             Message::Compiled { encoding, payload, filling, withholds_body } => {
                 let wire = match (encoding.fixed(), payload) {
                     (Some(bytes), _) if withholds_body && filling.hop.is_none() => {

@@ -122,6 +122,9 @@ impl Protocol for Http2 {
             Message::Written { bytes, is_head } => {
                 return self.start_written(exchange, bytes, *is_head, out);
             }
+            Message::Streamed { head, body, ends } => {
+                return self.start_streamed(exchange, head, (body, *ends), out);
+            }
         };
         let mut outgoing = Outgoing {
             is_head: encoding.is_head(filling),
@@ -146,6 +149,9 @@ impl Protocol for Http2 {
             let body = encoding.body(filling, &mut self.filled);
             self.body_bytes = body.bytes().len();
             self.client.send(exchange.0, body, encoding.is_last(filling), out);
+        }
+        if let Message::Streamed { body, ends, .. } = message {
+            self.send_piece(exchange, body, *ends, out);
         }
         Wire::Framed
     }
@@ -219,6 +225,10 @@ impl Protocol for Http2 {
         Err(self.goodbye().map_or(Failure::Closed, Failure::Goodbye))
     }
 
+    fn release(&mut self, exchange: ExchangeId, bytes: u32, out: &mut Vec<u8>) {
+        self.client.release(exchange.0, bytes, out);
+    }
+
     fn cancel(&mut self, exchange: ExchangeId, out: &mut Vec<u8>) -> bool {
         self.client.cancel(exchange.0, out)
     }
@@ -260,6 +270,37 @@ impl Http2 {
         let Self { client, filled, .. } = self;
         client.start(exchange.0, &outgoing, out, |head| request.write_head(scheme, filled, head));
         Ok(Wire::Framed)
+    }
+
+    /// Starts a request whose body comes in pieces, with the first of them.
+    #[inline(never)]
+    pub(crate) fn start_streamed<'m>(
+        &mut self,
+        exchange: ExchangeId,
+        head: &[u8],
+        (body, ends): (&[u8], bool),
+        out: &mut Vec<u8>,
+    ) -> Result<Wire<'m>, WrittenError> {
+        let mut decoder = written::decoder();
+        let request = Written::read(&mut decoder, head)?;
+        let body = if body.is_empty() { Body::Empty } else { Body::Bytes(body) };
+        let outgoing = Outgoing { is_head: false, body, ends };
+        let scheme = if self.is_secure { "https" } else { "http" };
+        let Self { client, filled, .. } = self;
+        client.start(exchange.0, &outgoing, out, |head| request.write_head(scheme, filled, head));
+        Ok(Wire::Framed)
+    }
+
+    /// Sends a further piece of such a body.
+    pub(crate) fn send_piece(
+        &mut self,
+        exchange: ExchangeId,
+        body: &[u8],
+        ends: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let body = if body.is_empty() { Body::Empty } else { Body::Bytes(body) };
+        self.client.send(exchange.0, body, ends, out);
     }
 
     /// Why the server ends the connection, where it says that something is wrong: the kind of error

@@ -7,6 +7,8 @@
 //!                  anything else, or no TLS           Http1: one request at a time
 //! ```
 //!
+//! Without TLS it may be known beforehand that the server speaks HTTP/2 (RFC 9113 section 3.3).
+//!
 //! Requests come in the form of HTTP/1, since they are written before it is known what carries
 //! them. HTTP/2 puts them into its own words.
 //!
@@ -36,6 +38,8 @@ use crate::request::{CompiledRequest, EncodeError, Encoding, Filling, Message, W
 pub struct NegotiatedSettings {
     /// How HTTP/2 is used where it is chosen.
     pub http2: ClientOptions,
+    /// Whether servers without TLS are known to speak HTTP/2.
+    pub knows_http2: bool,
 }
 
 impl Default for NegotiatedSettings {
@@ -43,7 +47,8 @@ impl Default for NegotiatedSettings {
     /// be.
     fn default() -> Self {
         let (streams, prepared_streams) = (u32::MAX, 0);
-        Self { http2: ClientOptions { streams, prepared_streams, ..ClientOptions::default() } }
+        let http2 = ClientOptions { streams, prepared_streams, ..ClientOptions::default() };
+        Self { http2, knows_http2: false }
     }
 }
 
@@ -115,7 +120,8 @@ impl Protocol for Negotiated {
     }
 
     fn begin(&mut self, alpn: Option<&[u8]>, out: &mut Vec<u8>) {
-        match (&self.spoken, Http2::is_agreed(alpn)) {
+        let is_known = alpn.is_none() && self.settings.knows_http2;
+        match (&self.spoken, is_known || Http2::is_agreed(alpn)) {
             (Spoken::Http1(_), false) | (Spoken::Http2(_), true) => {}
             (Spoken::Http2(_), false) => self.spoken = Spoken::http1(),
             (Spoken::Http1(_), true) => self.spoken = Spoken::http2(&self.settings),
@@ -167,6 +173,12 @@ impl Protocol for Negotiated {
     ) -> Result<Wire<'m>, WrittenError> {
         let (bytes, is_head) = match *message {
             Message::Written { bytes, is_head } => (bytes, is_head),
+            Message::Streamed { head, body, ends } => {
+                let Spoken::Http2(http) = &mut self.spoken else {
+                    return Err(WrittenError::Streamed);
+                };
+                return http.start_streamed(exchange, head, (body, ends), out);
+            }
             Message::Compiled { encoding, .. } => match *encoding {},
         };
         match &mut self.spoken {
@@ -175,13 +187,18 @@ impl Protocol for Negotiated {
         }
     }
 
-    /// Nothing of a request is ever held back by the caller.
+    /// Nothing of a written request is ever held back by the caller.
     fn send_rest<'m>(
         &mut self,
-        _exchange: ExchangeId,
-        _message: &Message<'m, Uncompiled>,
-        _out: &mut Vec<u8>,
+        exchange: ExchangeId,
+        message: &Message<'m, Uncompiled>,
+        out: &mut Vec<u8>,
     ) -> Wire<'m> {
+        if let (Spoken::Http2(http), Message::Streamed { body, ends, .. }) =
+            (&mut self.spoken, message)
+        {
+            http.send_piece(exchange, body, *ends, out);
+        }
         Wire::Framed
     }
 
@@ -208,6 +225,10 @@ impl Protocol for Negotiated {
 
     fn ended(&mut self, progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure> {
         spoken!(&mut self.spoken, http => http.ended(progress))
+    }
+
+    fn release(&mut self, exchange: ExchangeId, bytes: u32, out: &mut Vec<u8>) {
+        spoken!(&mut self.spoken, http => http.release(exchange, bytes, out));
     }
 
     fn cancel(&mut self, exchange: ExchangeId, out: &mut Vec<u8>) -> bool {

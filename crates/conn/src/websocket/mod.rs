@@ -15,6 +15,7 @@
 //!
 //! Absent on purpose: frames of several. Each message goes out whole.
 
+mod duplex;
 mod opening;
 mod request;
 
@@ -37,6 +38,7 @@ use crate::protocol::{Protocol, Wire};
 use crate::request::{Message, WrittenError};
 use opening::Opening;
 
+pub use duplex::{Compressor, Duplex, Heard, Say, Upgrade, UpgradeAnswer};
 pub use request::{Handshake, WebSocketRequest};
 
 /// Expressions look at this many bytes of a message.

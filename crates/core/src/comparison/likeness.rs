@@ -18,7 +18,7 @@ pub(crate) type Facts = BTreeMap<String, String>;
 
 /// Fields of a plan that may differ: where the server is, what is judged, and what has words of
 /// its own here.
-const NOT_ALIKE: [&str; 18] = [
+const NOT_ALIKE: [&str; 19] = [
     "endpoint.host",
     "endpoint.port",
     "transport.resolve",
@@ -37,7 +37,12 @@ const NOT_ALIKE: [&str; 18] = [
     "driver",
     "rate",
     "workers",
+    "vus.options",
 ];
+
+/// Options of a k6 script that may differ, for the same reasons, or that its scenarios say already.
+const OPTIONS_NOT_ALIKE: [&str; 7] =
+    ["scenarios", "thresholds", "hosts", "tags", "tlsAuth", "ext", "cloud"];
 
 /// Values longer than this are cut, so that a line stays one.
 const SHOWN_CHARS: usize = 60;
@@ -103,6 +108,12 @@ fn of_plan(plan: &Draft) -> Facts {
                     insert(&mut facts, format!("{name}.{field}"), value);
                 }
             }
+        }
+    }
+    let options = plan.vus.as_ref().and_then(|vus| vus.options.as_object());
+    for (name, value) in options.into_iter().flatten() {
+        if !OPTIONS_NOT_ALIKE.contains(&name.as_str()) {
+            insert(&mut facts, format!("option {name}"), value);
         }
     }
     facts

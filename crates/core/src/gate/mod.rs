@@ -202,6 +202,33 @@ pub fn judge(conditions: &[String], result: &RunResult) -> Result<Vec<Gate>, Gat
     conditions.iter().map(|text| Ok(Condition::parse(text, &declared)?.judge(result))).collect()
 }
 
+/// Checks the conditions of a run whose load is no checked plan, such as that of a script: those
+/// that its result has to meet, and those that end it, which it gives back. Without scenarios the
+/// run is a plain one.
+///
+/// # Errors
+/// The first that cannot be read, or that no such run can have.
+pub fn read_conditions(
+    run: &Draft,
+    scenarios: &[(&str, &Draft)],
+    declared: &[Declared],
+) -> Result<Vec<Condition>, GateError> {
+    let known: Vec<Subplan<'_>> =
+        scenarios.iter().map(|(name, plan)| Subplan { name, plan }).collect();
+    let check = |condition: &Condition| match known.as_slice() {
+        [] => condition.check(run),
+        several => condition.check_among(run, several),
+    };
+    for text in &run.gates {
+        check(&Condition::parse(text, declared)?)?;
+    }
+    let read = |text: &String| {
+        let condition = Condition::parse_abort(text, declared)?;
+        check(&condition).map(|()| condition)
+    };
+    run.abort_when.iter().map(read).collect()
+}
+
 /// A stretch of time for people, from the start of the measured part.
 fn stretch_words(from_ns: u64, to_ns: u64) -> String {
     format!("{} to {}", format_duration(from_ns), format_duration(to_ns))

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The most custom metrics of a run: each interval of the series holds a value of each.
+/// The most custom metrics of a run, unless its registry says otherwise: each interval of the
+/// series holds a value of each.
 pub const METRICS_MAX: usize = 100;
 
 /// The longest name, in characters.
@@ -116,14 +117,20 @@ pub enum DeclareError {
         asked: Kind,
     },
     /// There are as many as there may be.
-    #[error("metric '{0}' is one too many: there may be {METRICS_MAX}; tell values apart by tags")]
-    TooMany(String),
+    #[error("metric '{name}' is one too many: there may be {most}; tell values apart by tags")]
+    TooMany {
+        /// The name.
+        name: String,
+        /// How many there may be.
+        most: usize,
+    },
 }
 
 /// The custom metrics of a run.
 #[derive(Debug, Clone)]
 pub struct Registry {
     declared: Vec<Declared>,
+    metrics_max: usize,
     is_built_in: fn(&str) -> bool,
 }
 
@@ -139,7 +146,13 @@ impl Registry {
     /// the metrics that gates know (`gate::is_built_in`).
     #[must_use]
     pub fn new(is_built_in: fn(&str) -> bool) -> Self {
-        Self { declared: Vec::new(), is_built_in }
+        Self { declared: Vec::new(), metrics_max: METRICS_MAX, is_built_in }
+    }
+
+    /// The same, with room for this many metrics, for runs whose values are recorded elsewhere.
+    #[must_use]
+    pub fn with_room(self, metrics_max: u16) -> Self {
+        Self { metrics_max: usize::from(metrics_max), ..self }
     }
 
     /// Declares a metric. A name that was declared before, as the same kind, has the same number.
@@ -155,8 +168,9 @@ impl Registry {
         if (self.is_built_in)(name) {
             return Err(DeclareError::BuiltIn(name.to_owned()));
         }
-        if self.declared.len() == METRICS_MAX {
-            return Err(DeclareError::TooMany(name.to_owned()));
+        if self.declared.len() == self.metrics_max {
+            let (name, most) = (name.to_owned(), self.metrics_max);
+            return Err(DeclareError::TooMany { name, most });
         }
         self.declared.push(Declared { name: valid, kind });
         Ok(MetricId((self.declared.len() - 1) as u16))

@@ -18,6 +18,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 mod transport;
+mod vus;
 pub mod websocket;
 
 use crate::details::DetailsPlan;
@@ -35,6 +36,7 @@ pub use request::{Body, Endpoint, Order, Request, Script, Target, TargetFile};
 pub use transport::{
     ConnectTo, PemFile, Proxy, ProxyProtocol, Resolve, TlsPlan, TlsVersions, Transport,
 };
+pub use vus::{VuPlan, VuScenario};
 pub use websocket::WebSocketPlan;
 
 /// Which driver to use.
@@ -201,6 +203,11 @@ pub struct Draft {
     /// it has made of the plan then.
     #[serde(default)]
     pub script: Option<Script>,
+    /// What the virtual users do, where the script is one of k6. Such a plan has no endpoint: each
+    /// request says where it goes. Its connections are virtual users, and its rate is one of
+    /// iterations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vus: Option<VuPlan>,
     /// What else to keep, for the output of other testers. Not kept in results.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub details: DetailsPlan,
@@ -274,6 +281,7 @@ impl Draft {
             connection_lifetime_ns: None,
             pipeline: 1,
             script: None,
+            vus: None,
             details: DetailsPlan::default(),
             gates: Vec::new(),
             abort_when: Vec::new(),

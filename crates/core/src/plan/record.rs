@@ -48,6 +48,7 @@ impl Draft {
             let shown = |argument: &Secret| Secret::public(masks.whole(argument.reveal()));
             script.arguments = script.arguments.iter().map(shown).collect();
         }
+        draft.vus = self.vus.as_ref().map(|vus| vus.recorded(masks));
         draft.leave_out_contents();
         Record(draft)
     }

@@ -202,6 +202,13 @@ impl Recorder {
         }
     }
 
+    /// The tester has begun this late what was due and is no request: the iteration of a virtual
+    /// user. The interval knows of it.
+    #[inline]
+    pub fn late(&mut self, lateness_ns: u64) {
+        self.running.interval.started(lateness_ns);
+    }
+
     /// A started request ended. Moments that never came are those of the end.
     #[inline]
     pub fn ended(&mut self, moments: &Moments, end_ns: u64, outcome: Outcome, place: Place) {

@@ -20,11 +20,11 @@ const TAIL: usize = QUOTED.len() - 1;
 pub struct QuotedQuantile {
     /// The quantile, 0 to 1.
     pub q: f64,
-    name: &'static str,
+    pub(super) name: &'static str,
     /// The requests beyond it, as people say it.
-    beyond: &'static str,
+    pub(super) beyond: &'static str,
     /// Fewer requests than this say nothing of it.
-    samples: u64,
+    pub(super) samples: u64,
 }
 
 /// The quantiles at which the tester's lateness is compared with the response time.
@@ -57,12 +57,12 @@ impl Quoted {
     }
 
     /// A tenth of the figure or more is the tester's.
-    fn is_distorted(self) -> bool {
+    pub(super) fn is_distorted(self) -> bool {
         self.lateness_ns > LATENESS_FLOOR_NS.max(self.response_ns / 10)
     }
 
     /// Half of the figure or more is the tester's.
-    fn is_lost(self) -> bool {
+    pub(super) fn is_lost(self) -> bool {
         self.lateness_ns > LATENESS_WORSE_NS.max(self.response_ns / 2)
     }
 }

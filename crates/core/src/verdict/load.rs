@@ -1,7 +1,7 @@
 //! Finds what kept the load from being what the plan asks for: connections, ports, files, time; and
 //! a load that had no effect at all.
 
-use super::{Cause, Evidence, NO_RESPONSES, Verdict, cause, percent, share};
+use super::{Cause, Evidence, NO_RESPONSES, Verdict, cause, percent, share, vus};
 use crate::units::{counted, format_count};
 
 const UNSENT_SUSPECT: f64 = 0.01;
@@ -46,7 +46,9 @@ pub(super) fn none_ok(e: &Evidence) -> Option<Cause> {
 }
 
 pub(super) fn short(e: &Evidence) -> Option<Cause> {
-    let requests = e.requests.filter(|requests| e.started < *requests)?;
+    let Some(requests) = e.requests.filter(|requests| e.started < *requests) else {
+        return vus::short(e);
+    };
     let text = format!(
         "{} of {} could be sent before the run had to end",
         format_count(e.started),

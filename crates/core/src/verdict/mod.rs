@@ -21,6 +21,7 @@ mod shape;
 mod tester;
 #[cfg(test)]
 mod tests;
+mod vus;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,7 @@ pub use messages::MessageFacts;
 pub use network::{TcpFacts, connects_retried};
 pub use shape::{AddressFacts, Outcomes, Settling, settling};
 pub use tester::covered_ns;
+pub use vus::VuFacts;
 
 /// Can the result be believed?
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -163,19 +165,22 @@ pub struct Evidence {
     pub stream_limit: Option<StreamLimit>,
     /// Messages that may not be what they were taken for.
     pub messages: MessageFacts,
+    /// Virtual users, where a script has some.
+    pub vus: VuFacts,
 }
 
 /// The name of the cause that nothing was measured.
 pub const NO_RESPONSES: &str = "no_responses";
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 34] = [
+pub const CODES: [&str; 36] = [
     NO_RESPONSES,
     "none_ok",
     "time_order",
     "script",
     "late",
     "late_tail",
+    "read_late",
     "cpu",
     "cpu_shared",
     "paused",
@@ -183,6 +188,7 @@ pub const CODES: [&str; 34] = [
     "steal",
     "short",
     "connections",
+    "vus",
     "draining",
     "lowered_limit",
     "outage",
@@ -215,19 +221,30 @@ pub fn is_about_tester(code: &str) -> bool {
 /// Whether a cause is about a tester that was slow. Its lateness says by how much.
 #[must_use]
 pub fn is_about_pace(code: &str) -> bool {
-    matches!(code, "late" | "late_tail" | "cpu" | "cpu_shared" | "paused" | "throttled" | "steal")
+    matches!(
+        code,
+        "late"
+            | "late_tail"
+            | "read_late"
+            | "cpu"
+            | "cpu_shared"
+            | "paused"
+            | "throttled"
+            | "steal"
+    )
 }
 
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 33] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 35] = [
         load::nothing,
         load::none_ok,
         tester::time_order,
         tester::script,
         lateness::late,
         lateness::late_tail,
+        vus::read_late,
         tester::busy,
         tester::run_delay,
         tester::paused,
@@ -235,6 +252,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         tester::steal,
         load::short,
         load::connections,
+        vus::dropped,
         load::draining,
         load::lowered_limit,
         outage::unreachable,
@@ -256,9 +274,23 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         lateness::gave_way,
         tester::clock_step,
     ];
+    let causes = worst_first(&checks, evidence);
+    (causes.first().map_or(Verdict::Valid, |cause| cause.verdict), causes)
+}
+
+/// What kept the tester from its work, worst first: the causes that need no more evidence than what
+/// its host and its threads tell. For runs whose requests and schedule are counted elsewhere.
+#[must_use]
+pub fn of_host(evidence: &Evidence) -> Vec<Cause> {
+    let checks: [fn(&Evidence) -> Option<Cause>; 5] =
+        [tester::run_delay, tester::paused, tester::throttled, tester::steal, tester::clock_step];
+    worst_first(&checks, evidence)
+}
+
+fn worst_first(checks: &[fn(&Evidence) -> Option<Cause>], evidence: &Evidence) -> Vec<Cause> {
     let mut causes: Vec<Cause> = checks.iter().filter_map(|check| check(evidence)).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.verdict));
-    (causes.first().map_or(Verdict::Valid, |cause| cause.verdict), causes)
+    causes
 }
 
 fn cause(verdict: Verdict, code: &str, text: String) -> Option<Cause> {

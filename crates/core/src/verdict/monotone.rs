@@ -157,6 +157,16 @@ impl Dice<'_> {
                 compression_offered: self.count(),
                 compression_declined: self.count(),
             },
+            vus: VuFacts {
+                scheduled: self.total(),
+                dropped: self.count(),
+                vus_max: 10,
+                vus_needed: self.count(),
+                wanted: self.total(),
+                unsent: self.count(),
+                read: std::array::from_fn(|_| self.quoted()),
+                responses: self.total(),
+            },
         }
     }
 }
@@ -171,7 +181,7 @@ type Step = fn(&mut Evidence);
 /// One for each piece of evidence against the tester, or for the load not being what was asked for.
 /// What is missing only says what the rest is measured against, as `sent`, `elapsed_ns` and the
 /// totals of TCP do, or stands in a text.
-const STEPS: [(&str, Step); 43] = [
+const STEPS: [(&str, Step); 46] = [
     ("worker_busy", |e| e.worker_busy.push(0.99)),
     ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
     ("lateness at p50", |e| later(&mut e.quoted[0])),
@@ -237,6 +247,9 @@ const STEPS: [(&str, Step); 43] = [
     ("messages.pushed_beside_next", |e| e.messages.pushed_beside_next += 20),
     ("messages.extra_answers", |e| e.messages.extra_answers += 20),
     ("messages.cut_calls", |e| e.messages.cut_calls += 20),
+    ("vus.dropped", |e| e.vus.dropped += 100),
+    ("vus.unsent", |e| e.vus.unsent += 1),
+    ("vus.read", |e| e.vus.read.iter_mut().for_each(later)),
     ("messages.compression_declined", |e| e.messages.compression_declined += 20),
 ];
 
@@ -244,7 +257,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
     #[test]
     fn more_evidence_never_improves_the_verdict(
-        numbers in prop::collection::vec(any::<u16>(), 97),
+        numbers in prop::collection::vec(any::<u16>(), 115),
         order in prop::collection::vec(any::<prop::sample::Index>(), 4),
     ) {
         let mut evidence = Dice(numbers.iter()).evidence();

@@ -49,6 +49,21 @@ fn served(numbers: &[u64]) -> Evidence {
     Evidence { open_loop: false, served, ..good() }
 }
 
+/// Virtual users of a good run, but for a change.
+fn of_vus(change: fn(&mut VuFacts)) -> Evidence {
+    let mut vus = VuFacts {
+        scheduled: 10_000,
+        vus_max: 5,
+        vus_needed: 40,
+        wanted: 10_000,
+        read: [Quoted { lateness_ns: 90_000, response_ns: 60_000 }; QUOTED.len()],
+        responses: 10_000,
+        ..VuFacts::default()
+    };
+    change(&mut vus);
+    Evidence { vus, ..good() }
+}
+
 /// Addresses by how many requests each was sent and its median service time.
 fn at_addresses(facts: &[(u64, u64)]) -> Evidence {
     let address = |(index, &(sent, service_p50_ns)): (usize, &(u64, u64))| AddressFacts {
@@ -119,6 +134,10 @@ fn each_cause_is_provoked_alone() {
         (Evidence { throttled_ns: 1_000_000, ..good() }, Verdict::Suspect, "throttled"),
         (Evidence { steal_share: 0.02, ..good() }, Verdict::Suspect, "steal"),
         (Evidence { unsent: 500, ..good() }, Verdict::Suspect, "connections"),
+        (of_vus(|vus| vus.dropped = 100), Verdict::Suspect, "vus"),
+        (of_vus(|vus| vus.unsent = 1), Verdict::Suspect, "short"),
+        (of_vus(|vus| vus.read[4].lateness_ns = 200_000), Verdict::Suspect, "read_late"),
+        (of_vus(|vus| vus.read[0].lateness_ns = 2_000_000), Verdict::Invalid, "read_late"),
         (cut_off(0.001, 10_000_000), Verdict::Suspect, "outage"),
         (cut_off(0.0001, 1_000_000_000), Verdict::Suspect, "outage"),
         (Evidence { no_ports: 1, ..good() }, Verdict::Invalid, "ports"),
@@ -479,4 +498,24 @@ fn failures_that_are_few_or_like_the_rest_are_not_mentioned() {
     ] {
         assert_eq!(judge(&evidence), (Verdict::Valid, Vec::new()), "{:?}", evidence.outcomes);
     }
+}
+
+/// Nothing of requests and schedules is missed, because they are counted elsewhere.
+#[test]
+fn what_the_host_tells_is_judged_by_itself() {
+    let elapsed_ns = 4_000_000_000;
+    let codes = |evidence: Evidence| -> Vec<String> {
+        of_host(&evidence).into_iter().map(|cause| cause.code).collect()
+    };
+    assert_eq!(codes(Evidence { elapsed_ns, ..Evidence::default() }), [""; 0]);
+    let evidence = Evidence {
+        elapsed_ns,
+        worker_run_delay: vec![0.0, 0.06],
+        pauses: vec![Pause { at_ns: 1_500_000_000, for_ns: 500_000_000 }],
+        throttled_ns: 100_000_000,
+        steal_share: 0.02,
+        clock_step_ns: -5_000_000_000,
+        ..Evidence::default()
+    };
+    assert_eq!(codes(evidence), ["paused", "cpu_shared", "throttled", "steal", "clock_step"]);
 }

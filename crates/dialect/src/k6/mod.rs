@@ -12,10 +12,13 @@ pub mod options;
 pub mod output;
 #[cfg(test)]
 mod replay;
+pub mod rest;
 pub mod runtime;
 pub mod scenario;
+mod secrets;
 pub mod segment;
 pub mod summary;
 pub mod threshold;
 
 pub use exit::{ExitCode, Refused};
+pub use secrets::SecretSources;

@@ -216,7 +216,9 @@ impl Threshold {
         Ok(Self { text: text.clone(), aggregate, comparison, limit, has_failed: false })
     }
 
-    pub(super) fn value(&self, sink: &Sink, run_ns: u64) -> f64 {
+    /// What it compares, of the samples of a metric in a run of `run_ns`, in k6's unit.
+    #[must_use]
+    pub fn value(&self, sink: &Sink, run_ns: u64) -> f64 {
         match (sink, &self.aggregate) {
             (Sink::Counter(counter), Aggregate::Rate) => per_second(counter.sum, run_ns),
             (Sink::Counter(counter), _) => counter.sum,

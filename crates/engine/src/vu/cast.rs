@@ -92,6 +92,18 @@ pub type BlockedName = dyn Fn(&str) -> bool + Send + Sync;
 /// Whether requests must not go to an address.
 pub type BlockedAddress = dyn Fn(IpAddr) -> bool + Send + Sync;
 
+/// What is told of requests and responses as they went over the wire.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HttpDebug {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Their heads.
+    Heads,
+    /// All of them.
+    Whole,
+}
+
 /// How requests are sent.
 #[derive(Clone)]
 pub struct Network {
@@ -118,6 +130,8 @@ pub struct Network {
     pub keeps_connections: bool,
     /// Requests per second of all VUs at most; 0: any.
     pub rps: u64,
+    /// What the tally is told of each exchange.
+    pub http_debug: HttpDebug,
     /// The driver.
     pub driver: DriverPlan,
 }
@@ -136,6 +150,7 @@ impl Default for Network {
             reuses_connections: true,
             keeps_connections: true,
             rps: 0,
+            http_debug: HttpDebug::Off,
             driver: DriverPlan::Auto,
         }
     }

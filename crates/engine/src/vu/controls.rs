@@ -19,6 +19,8 @@ pub struct Controls {
     /// Told of each order, together with `reason`.
     changed: Condvar,
     wakers: Mutex<Vec<Waker>>,
+    /// What `setup` has returned, as JSON.
+    setup_data: Mutex<Option<Arc<str>>>,
     /// Counts of the whole process, which scripts read too.
     pub facts: Arc<InstanceFacts>,
     /// What each scenario does, in the order of [`Cast::roles`](super::Cast::roles).
@@ -73,12 +75,12 @@ impl Controls {
         self.wake();
     }
 
-    /// Holds the scenarios back until [`resume`](Self::resume), if they have not started.
+    /// Has [`await_resumed`](Self::await_resumed) wait.
     pub fn pause(&self) {
         self.is_paused.store(true, Ordering::Release);
     }
 
-    /// Lets the scenarios start.
+    /// Lets who waits for it go on.
     pub fn resume(&self) {
         self.is_paused.store(false, Ordering::Release);
         self.wake();
@@ -96,7 +98,7 @@ impl Controls {
         self.stops.load(Ordering::Acquire)
     }
 
-    /// Whether the scenarios are held back.
+    /// Whether the run is paused.
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.is_paused.load(Ordering::Acquire)
@@ -114,6 +116,17 @@ impl Controls {
         self.has_failed.load(Ordering::Acquire)
     }
 
+    /// What VUs give their functions, as JSON. Those that have begun keep what they have.
+    pub fn set_setup_data(&self, data: Option<Arc<str>>) {
+        *self.setup_data.lock().unwrap_or_else(PoisonError::into_inner) = data;
+    }
+
+    /// What `setup` has returned, as JSON, or what was set in its place.
+    #[must_use]
+    pub fn setup_data(&self) -> Option<Arc<str>> {
+        self.setup_data.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Controls that share the facts of these, and no orders.
     pub(super) fn beside(&self) -> Self {
         Self { facts: Arc::clone(&self.facts), ..Self::default() }
@@ -127,8 +140,8 @@ impl Controls {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
     }
 
-    /// Waits while the scenarios are held back.
-    pub(super) fn await_resumed(&self) {
+    /// Waits while the run is paused, unless it is ended.
+    pub fn await_resumed(&self) {
         let mut reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         while self.is_paused() && !self.is_aborted() && !self.is_stopped() {
             reason = self.changed.wait(reason).unwrap_or_else(PoisonError::into_inner);

@@ -2,7 +2,6 @@
 //! leave.
 
 use std::rc::Rc;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use plimsoll_core::executor::Executor;
@@ -19,6 +18,7 @@ use super::worker::Worker;
 impl<D: Driver, T: Tally> Worker<D, T> {
     /// A user belongs to a scenario from now on.
     pub(super) fn join(&mut self, user: u32, role: u32, slot: u32) {
+        self.begin();
         let scene = &self.stage.scenes[role as usize];
         let facts = self.facts[role as usize].get_or_insert_with(|| {
             Rc::new(ScenarioFacts {
@@ -33,9 +33,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         let facts = Rc::clone(facts);
         let known = &mut self.users[user as usize];
         if known.iterations == 0 {
-            let data = self.stage.setup_data.lock();
-            let data = data.unwrap_or_else(PoisonError::into_inner).clone();
-            known.vu.set_data(data);
+            known.vu.set_data(self.stage.controls.setup_data());
         }
         known.vu.set_environment(&scene.role.env);
         known.engaged = Some(Engaged { role, slot, begun: 0, leaves_by_ns: None, facts });
@@ -145,6 +143,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
 
     fn count_dropped(&mut self, actor: Actor, count: u64) {
         let Some(role) = actor.scenario.filter(|_| count > 0) else { return };
+        self.begin();
         let progress = &self.stage.controls.progress[role as usize];
         progress.dropped.fetch_add(count, Ordering::Relaxed);
         let (tally, place) = self.books.at(actor, self.now_ns);
@@ -186,7 +185,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                         scene.vus_max()
                     );
                     let (tally, place) = self.books.at(actor, self.now_ns);
-                    tally.log(&place, Level::Warn, &line);
+                    tally.note(&place, Level::Warn, &line);
                 }
             }
         }

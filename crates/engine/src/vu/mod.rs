@@ -11,8 +11,11 @@ mod controls;
 mod director;
 mod lending;
 mod net;
+mod pace;
+mod recording;
 mod run;
 mod scene;
+mod schemas;
 mod solo;
 mod stage;
 mod steps;
@@ -22,8 +25,16 @@ mod tests;
 mod user;
 mod worker;
 
-pub use cast::{BlockedAddress, BlockedName, Cast, Dns, FixedAddress, LocalAddress, Network, Role};
+pub use cast::{
+    BlockedAddress, BlockedName, Cast, Dns, FixedAddress, HttpDebug, LocalAddress, Network, Role,
+};
 pub use controls::{Controls, RoleProgress};
+pub use pace::Pace;
+pub use recording::{Recorded, Recorders, Recording, Seconds, Testimony, Witness, result};
 pub use run::{Ended, Prepared, VuError, prepare};
+pub use schemas::schemas;
 pub use solo::{Errand, Returned, call};
-pub use tally::{IterationEnded, Outcome, Place, RequestEnded, Tally};
+pub use tally::{
+    CallEvent, CallTold, CutOff, IterationEnded, Outcome, Place, RequestEnded, SocketEvent,
+    SocketTold, Tally,
+};

@@ -2,17 +2,20 @@
 //! handed back.
 
 use std::panic;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::UNIX_EPOCH;
 
 use plimsoll_core::plan::DriverPlan;
-use plimsoll_io::select::{DriverChoice, Opened, open};
+use plimsoll_core::result::DriverUsed;
+use plimsoll_io::host::run_delay_ns;
+use plimsoll_io::select::{DriverChoice, Opened, Selection, open};
 use plimsoll_io::{Driver, DriverOptions, SocketOptions, Spin, clock};
 use plimsoll_script::js::Failure;
 
 use super::net::{Net, Terms};
+use super::pace::Pace;
 use super::scene::NEVER_NS;
 use super::stage::Stage;
 use super::worker::Worker;
@@ -55,13 +58,14 @@ pub struct Ended<T> {
     pub started_ns: u64,
     /// When the last VU was done.
     pub ended_ns: u64,
-    /// How long each worker was busy since the scenarios started, ns: it worked or wanted to, and
-    /// did not wait for events.
-    pub busy_ns: Vec<u64>,
+    /// What each worker could do with its time.
+    pub paces: Vec<Pace>,
+    /// The driver of the workers.
+    pub driver: DriverUsed,
 }
 
-/// What a worker's thread brings back: its tally, and how long it was busy, ns.
-type Done<T> = (T, u64);
+/// What a worker's thread brings back: its tally, what it could do with its time, and its driver.
+type Done<T> = (T, Pace, Selection);
 
 /// A run whose VUs are initialised. Dropped, it ends its threads.
 pub struct Prepared<T> {
@@ -118,15 +122,11 @@ pub fn prepare<T: Tally + 'static>(
 }
 
 impl<T: Tally> Prepared<T> {
-    /// Starts the scenarios with the data that `setup` has returned, as JSON, and waits until they
-    /// are over. A run that is paused waits until it is resumed.
+    /// Starts the scenarios, with the data of the [`Controls`], and waits until they are over.
     ///
     /// # Errors
     /// When a worker cannot go on.
-    pub fn run(mut self, setup_data: Option<Arc<str>>) -> Result<Ended<T>, VuError> {
-        let controls = Arc::clone(&self.stage.controls);
-        controls.await_resumed();
-        *self.stage.setup_data.lock().unwrap_or_else(PoisonError::into_inner) = setup_data;
+    pub fn run(mut self) -> Result<Ended<T>, VuError> {
         let started_ns = clock::now_ns();
         self.started_ns.store(started_ns, Ordering::Release);
         self.stage.begin(started_ns);
@@ -135,8 +135,16 @@ impl<T: Tally> Prepared<T> {
         if let Some(error) = self.stage.take_failure() {
             return Err(joined.err().unwrap_or(error));
         }
-        let (tallies, busy_ns) = joined?.into_iter().unzip();
-        Ok(Ended { tallies, started_ns, ended_ns, busy_ns })
+        let (mut tallies, mut paces, mut driver) = (Vec::new(), Vec::new(), None);
+        for (tally, pace, selection) in joined? {
+            tallies.push(tally);
+            paces.push(pace);
+            driver.get_or_insert(selection);
+        }
+        let used =
+            |it: Selection| DriverUsed { kind: it.kind.name().to_owned(), reason: it.reason };
+        let driver = driver.map(used).unwrap_or_default();
+        Ok(Ended { tallies, started_ns, ended_ns, paces, driver })
     }
 }
 
@@ -206,9 +214,9 @@ fn work<T: Tally>(
     let _ = clock::set_timer_slack_ns(1);
     let options = driver_options(stage.share(index, cast.vus_max.max(cast.vus_planned)) as u64);
     let opened = open(choice(cast.network.driver), &options);
-    let (opened, _) = opened.map_err(|error| VuError::Host(error.to_string()))?;
+    let (opened, selection) = opened.map_err(|error| VuError::Host(error.to_string()))?;
     let sockets = options.sockets;
-    match opened {
+    let (tally, busy_ns) = match opened {
         #[cfg(target_os = "linux")]
         Opened::Uring(driver) => {
             let net = Net::new(driver, sockets, Arc::clone(terms));
@@ -218,20 +226,26 @@ fn work<T: Tally>(
             let net = Net::new(driver, sockets, Arc::clone(terms));
             work_on(Worker::new(index, cast, stage, net, tally, wall_base_ns()), started_ns)
         }
-    }
+    }?;
+    Ok((tally, busy_ns, selection))
 }
 
 fn work_on<D: Driver, T: Tally>(
     mut worker: Worker<D, T>,
     started_ns: &AtomicU64,
-) -> Result<Done<T>, VuError> {
+) -> Result<(T, Pace), VuError> {
     worker.initialize_planned();
-    let mut busy_before_ns = None;
+    let mut before_ns = None;
     while worker.turn().map_err(|error| broken(&error))? {
-        if busy_before_ns.is_none() && started_ns.load(Ordering::Relaxed) != NEVER_NS {
-            busy_before_ns = Some(worker.busy_ns());
+        if before_ns.is_none() && started_ns.load(Ordering::Relaxed) != NEVER_NS {
+            worker.net.driver.watch_standstills();
+            before_ns = Some((worker.busy_ns(), run_delay_ns().unwrap_or(0)));
         }
     }
-    let busy_ns = busy_before_ns.map_or(0, |before_ns| worker.busy_ns() - before_ns);
-    Ok((worker.end(), busy_ns))
+    let mut pace = std::mem::take(&mut worker.pace);
+    if let Some((busy_ns, delay_ns)) = before_ns {
+        pace.busy_ns = worker.busy_ns().saturating_sub(busy_ns);
+        pace.run_delay_ns = run_delay_ns().unwrap_or(0).saturating_sub(delay_ns);
+    }
+    Ok((worker.end(), pace))
 }

@@ -10,7 +10,6 @@ use plimsoll_script::js::{self, Ending, FunctionId, Program, Task};
 use super::books::Actor;
 use super::net::{Net, Terms};
 use super::run::{VuError, broken, choice, driver_options, wall_base_ns};
-use super::scene::NEVER_NS;
 use super::stage::Stage;
 use super::user::{Doing, User};
 use super::worker::Worker;
@@ -97,7 +96,6 @@ fn perform<D: Driver, T: Tally>(
 ) -> Result<Returned, VuError> {
     let was_aborted = outer.is_aborted();
     let deadline_ns = worker.now_ns.saturating_add(limit_ns);
-    worker.keep_silent();
     worker.spawn_alone()?;
     let (task, data) = match &errand {
         Errand::Call(function, data) => (Task::Call(*function), data.clone()),
@@ -132,6 +130,7 @@ fn perform<D: Driver, T: Tally>(
         ending = worker.alone.take();
     }
     worker.tell_data();
+    worker.net.wind_up();
     let vu = &mut worker.users[0].vu;
     if vu.has_failed_test() {
         outer.fail_test();
@@ -154,11 +153,6 @@ fn perform<D: Driver, T: Tally>(
 }
 
 impl<D: Driver, T: Tally> Worker<D, T> {
-    /// Tells the tally nothing of seconds.
-    fn keep_silent(&mut self) {
-        self.next_tick_ns = NEVER_NS;
-    }
-
     /// Makes a user that belongs to no scenario.
     ///
     /// # Errors
@@ -188,7 +182,9 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         let wall_ns = self.books.wall_ns(self.now_ns);
         self.users[0].vu.cancel(wall_ns);
         self.users[0].doing = Doing::Nothing;
-        self.net.cut_off(0);
+        self.net.cut_off(0, self.now_ns, &mut self.books);
+        self.net.cut_off_calls(0);
+        self.users[0].news.clear();
     }
 
     /// Tells the tally of the bytes of that user.

@@ -22,6 +22,8 @@ pub(super) struct Stage {
     pub scenes: Arc<[Scene]>,
     pub controls: Arc<Controls>,
     director: Mutex<Director>,
+    /// When the scenarios have started; [`NEVER_NS`] before.
+    begin_ns: AtomicU64,
     /// Told when the VUs are initialised, when the run is over, and when it cannot go on.
     changed: Condvar,
     /// When the director has something to do.
@@ -30,8 +32,6 @@ pub(super) struct Stage {
     is_over: AtomicBool,
     inboxes: Vec<Inbox>,
     failed: Mutex<Option<VuError>>,
-    /// What `setup` has returned.
-    pub setup_data: Mutex<Option<Arc<str>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -51,13 +51,13 @@ impl Stage {
             scenes,
             controls,
             director: Mutex::new(director),
+            begin_ns: AtomicU64::new(NEVER_NS),
             changed: Condvar::new(),
             next_ns: AtomicU64::new(NEVER_NS),
             stop_ns: AtomicU64::new(NEVER_NS),
             is_over: AtomicBool::new(false),
             inboxes: (0..workers).map(|_| Inbox::default()).collect(),
             failed: Mutex::new(None),
-            setup_data: Mutex::new(None),
         }
     }
 
@@ -110,6 +110,8 @@ impl Stage {
     /// The scenarios start.
     pub(super) fn begin(&self, at_ns: u64) {
         let mut director = lock(&self.director);
+        // Who sees something of a scenario sees this too.
+        self.begin_ns.store(at_ns, Ordering::Release);
         director.begin(at_ns);
         self.next_ns.store(director.next_ns(), Ordering::Release);
         if director.is_over() {
@@ -117,6 +119,11 @@ impl Stage {
         }
         drop(director);
         self.controls.wake();
+    }
+
+    /// When the scenarios have started; [`NEVER_NS`] before.
+    pub(super) fn begin_ns(&self) -> u64 {
+        self.begin_ns.load(Ordering::Acquire)
     }
 
     /// No iteration starts any more.

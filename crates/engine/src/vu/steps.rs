@@ -96,17 +96,44 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             Waits::Turn => known.vu.resume(Reply::Taken, wall_ns),
             Waits::Until(at_ns) if at_ns <= self.now_ns => known.vu.resume(Reply::Woken, wall_ns),
             Waits::Until(_) => return None,
-            Waits::Answer(at_ns) => match known.answered.pop_front() {
-                Some(call) => {
-                    let step = known.vu.resume(Reply::Ended(self.net.answer(call)), wall_ns);
-                    self.net.forget(call);
-                    step
-                }
-                None if at_ns <= self.now_ns => known.vu.resume(Reply::Woken, wall_ns),
-                None => return None,
-            },
+            Waits::Queued(bytes) => known.vu.resume(Reply::Queued(bytes), wall_ns),
+            Waits::Answer(until_ns) => return self.answer(user, None, until_ns, wall_ns),
+            Waits::News { of, until_ns } => {
+                return self.answer(user, Some(of), until_ns, wall_ns);
+            }
         };
         Some(step)
+    }
+
+    /// Resumes a user with what it is to be told next, if that is there or its time is over.
+    /// `listens`: to which WebSocket, of one or any, where it listens to them.
+    fn answer(
+        &mut self,
+        user: u32,
+        listens: Option<Option<u32>>,
+        until_ns: u64,
+        wall_ns: u64,
+    ) -> Option<Step> {
+        let known = &mut self.users[user as usize];
+        if let Some(call) = known.answered.pop_front() {
+            let step = known.vu.resume(Reply::Ended(self.net.answer(call)), wall_ns);
+            self.net.forget(call);
+            return Some(step);
+        }
+        if let Some(news) = known.news.pop_front() {
+            let step = known.vu.resume(Reply::Grpc(self.net.told(news)), wall_ns);
+            self.net.was_told(news);
+            return Some(step);
+        }
+        if let Some(of) = listens
+            && let Some(id) = self.net.heard(user, of)
+        {
+            let (socket, news) = self.net.news(id, self.now_ns, &mut self.books);
+            let step = known.vu.resume(Reply::News(socket, news), wall_ns);
+            self.net.forget_news(id);
+            return Some(step);
+        }
+        (until_ns <= self.now_ns).then(|| known.vu.resume(Reply::Woken, wall_ns))
     }
 
     /// Carries out a step. `true`: the user goes on as far as it can.
@@ -127,9 +154,32 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                     }
                 }
             }
+            Step::Grpc(order) => {
+                let actor = known.actor();
+                self.net.obey((user, order), actor, self.now_ns, &self.users, &mut self.books);
+                self.hand_out_news();
+            }
             Step::Wait(wait_ns) => {
                 let until_ns = wait_ns.map_or(NEVER_NS, |ns| self.now_ns.saturating_add(ns));
                 known.waits = Waits::Answer(until_ns);
+            }
+            Step::Connect(socket) => {
+                let actor = known.actor();
+                let (now_ns, users, books) = (self.now_ns, &self.users, &mut self.books);
+                self.net.connect((user, socket), actor, now_ns, users, books);
+            }
+            Step::Transmit(socket) => {
+                let (now_ns, users, books) = (self.now_ns, &self.users, &mut self.books);
+                let queued = self.net.transmit((user, socket), now_ns, users, books);
+                self.users[user as usize].waits = Waits::Queued(queued);
+            }
+            Step::Queued(socket) => known.waits = Waits::Queued(self.net.queued(user, socket)),
+            Step::Release(socket) => {
+                self.net.release((user, socket), self.now_ns, &mut self.books);
+            }
+            Step::Listen(of, wait_ns) => {
+                let until_ns = wait_ns.map_or(NEVER_NS, |ns| self.now_ns.saturating_add(ns));
+                known.waits = Waits::News { of, until_ns };
             }
             Step::Sleep(sleep_ns) => {
                 known.waits = Waits::Until(self.now_ns.saturating_add(sleep_ns));
@@ -154,6 +204,10 @@ impl<D: Driver, T: Tally> Worker<D, T> {
                 let (tally, place) = self.books.at(known.actor(), self.now_ns);
                 tally.log(&place, level, &known.vu.line());
             }
+            Step::Note(level) => {
+                let (tally, place) = self.books.at(known.actor(), self.now_ns);
+                tally.note(&place, level, &known.vu.line());
+            }
             Step::Done(ending) => {
                 self.done(user, ending);
                 return false;
@@ -169,7 +223,9 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             Doing::Iterating => self.end_iteration(user, ending),
             Doing::Alone => {
                 self.users[user as usize].doing = Doing::Nothing;
-                self.net.cut_off(user);
+                self.net.cut_off(user, self.now_ns, &mut self.books);
+                self.net.cut_off_calls(user);
+                self.users[user as usize].news.clear();
                 self.users[user as usize].groups.clear();
                 self.alone = Some(ending);
             }
@@ -244,8 +300,11 @@ impl<D: Driver, T: Tally> Worker<D, T> {
 
     /// Counts an iteration that has ended, and clears up after it.
     fn conclude(&mut self, user: u32, outcome: Outcome) {
-        let (requests_cut_off, now_ns) = (self.net.cut_off(user), self.now_ns);
+        let now_ns = self.now_ns;
+        let requests_cut_off =
+            self.net.cut_off(user, now_ns, &mut self.books) + self.net.cut_off_calls(user);
         let known = &mut self.users[user as usize];
+        known.news.clear();
         for call in known.answered.drain(..) {
             self.net.forget(call);
         }

@@ -1,10 +1,11 @@
 //! What happens in a run of virtual users, as it is told to the caller, who counts it.
 //!
-//! There is a tally for each worker, on the worker's thread: it must not block. Times are ns on the
-//! driver's clock unless they say otherwise; `wall_ns` is ns since 1970.
+//! There is a tally for each worker, on the worker's thread: while it waits, so do the worker's
+//! VUs. Times are ns on the driver's clock unless they say otherwise; `wall_ns` is ns since 1970.
 
 use std::fmt;
 
+use plimsoll_io::Standstill;
 use plimsoll_script::js::{self, Failure, Level, Sample, Timings};
 
 /// Where something happens.
@@ -74,8 +75,99 @@ pub struct RequestEnded<'a> {
     pub started_ns: u64,
     /// When it ended.
     pub ended_ns: u64,
+    /// How long what ended it may have waited to be read, at most: the worker had not looked
+    /// before.
+    pub unread_ns: u64,
     /// How long its parts took.
     pub timings: Timings,
+}
+
+/// What has happened to a call of gRPC.
+#[derive(Debug, Clone, Copy)]
+pub struct CallTold<'a> {
+    /// What it was.
+    pub event: CallEvent,
+    /// Where the call goes to, `/package.Service/Method`; empty for one that the program makes by
+    /// itself.
+    pub path: &'a str,
+    /// Its URL; empty for such a one.
+    pub url: &'a str,
+    /// The number of its tags; `None` without any.
+    pub tags: Option<u32>,
+}
+
+/// An event of a call of gRPC. All but the end are told of streams only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallEvent {
+    /// It was begun.
+    Opened,
+    /// A message was sent.
+    Sent,
+    /// A message has come; with the call's code if it came with its end.
+    Received(Option<u32>),
+    /// It has ended.
+    Ended {
+        /// With this code of gRPC.
+        code: u32,
+        /// When the script began it.
+        started_ns: u64,
+        /// When it ended.
+        ended_ns: u64,
+    },
+}
+
+/// Something that has happened on a WebSocket of a script.
+#[derive(Debug, Clone, Copy)]
+pub struct SocketTold<'a> {
+    /// Its URL, or the name that it was given in place of that.
+    pub url: &'a str,
+    /// Its name; empty for none.
+    pub name: &'a str,
+    /// The status of the answer to its opening; 0 without an answer.
+    pub status: u16,
+    /// The subprotocol that the server has chosen; empty for none.
+    pub subprotocol: &'a str,
+    /// The address of the server; empty if there was no connection.
+    pub remote_ip: &'a str,
+    /// The number of its tags; `None` without any.
+    pub tags: Option<u32>,
+    /// What has happened.
+    pub what: SocketEvent,
+}
+
+/// What happens on a WebSocket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketEvent {
+    /// It is open, or cannot be opened.
+    Session {
+        /// How long that took, from the script's call, ns.
+        connecting_ns: u64,
+    },
+    /// A message was sent; with `k6/websockets` a ping or a Close too.
+    Sent,
+    /// The script was given a message.
+    Received,
+    /// The server has answered a ping.
+    Pong {
+        /// How long that took, ns.
+        round_trip_ns: u64,
+    },
+    /// It is over.
+    Ended {
+        /// How long it took, from the script's call, ns.
+        session_ns: u64,
+    },
+}
+
+/// A request that the end of its iteration has cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CutOff {
+    /// When the script asked for it, or for the request that led here.
+    pub intended_ns: u64,
+    /// When it began: its connection was asked for.
+    pub started_ns: u64,
+    /// When it had a connection; `None` if it had none.
+    pub sent_ns: Option<u64>,
 }
 
 /// How an iteration has ended.
@@ -104,7 +196,8 @@ pub struct IterationEnded {
     pub sent_bytes: u64,
     /// Bytes received on them.
     pub received_bytes: u64,
-    /// Requests that were under way when it ended. They have ended with it, and are not told.
+    /// Requests that were under way when it ended. They have ended with it, and were told as cut
+    /// off.
     pub requests_cut_off: u64,
 }
 
@@ -112,6 +205,12 @@ pub struct IterationEnded {
 pub trait Tally: Send {
     /// A request on the wire has ended.
     fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>);
+    /// Something has happened to a call of gRPC.
+    fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>);
+    /// What went over the wire, before its request is told: only if the network's options say so.
+    fn exchange(&mut self, _: &Place<'_>, _texts: &[String; 2]) {}
+    /// Something has happened on a WebSocket.
+    fn socket(&mut self, place: &Place<'_>, told: &SocketTold<'_>);
     /// The script has recorded a value.
     fn sample(&mut self, place: &Place<'_>, sample: &Sample);
     /// A group was left, of which `place` says the number, after `duration_ns`.
@@ -122,50 +221,141 @@ pub trait Tally: Send {
     fn data(&mut self, place: &Place<'_>, sent_bytes: u64, received_bytes: u64);
     /// Iterations that were to start and did not. `vu` of the place is 0 unless they were a VU's.
     fn dropped(&mut self, place: &Place<'_>, count: u64);
-    /// The script, or what carries it out, has logged a line.
+    /// The script has logged a line.
     fn log(&mut self, place: &Place<'_>, level: Level, line: &str);
+    /// The API, or what carries the script out, tells of something.
+    fn note(&mut self, place: &Place<'_>, level: Level, line: &str);
     /// An iteration has failed with an exception.
     fn failure(&mut self, place: &Place<'_>, failure: &Failure);
     /// A second has passed, or the run is over: VUs in their loops, those of arrival rates only
     /// within iterations, and VUs that are initialised. Every worker says the same numbers. They
     /// are `None` once all scenarios are over.
     fn tick(&mut self, place: &Place<'_>, vus: Option<[u64; 2]>);
+
+    // What only some tallies want to know.
+
+    /// Whether it wants to know when the worker did not run. Watching takes a look every 2 ms.
+    fn watches(&self) -> bool {
+        false
+    }
+    /// The scenarios have started at this time. Nothing of them is told before.
+    fn begin(&mut self, _at_ns: u64) {}
+    /// A request was cut off. It is not told otherwise.
+    fn cut_off(&mut self, _place: &Place<'_>, _cut: &CutOff) {}
+    /// The worker did not run for a while, though it could have.
+    fn stood_still(&mut self, _standstill: Standstill) {}
+    /// The worker does nothing more. It is its own thread that says so.
+    fn end(&mut self, _at_ns: u64) {}
+}
+
+/// The methods of a tally that are told something, each passed on by a macro.
+macro_rules! forward {
+    ($self:ident, $call:ident) => {
+        fn request(&mut $self, place: &Place<'_>, ended: &RequestEnded<'_>) {
+            $call!($self, request(place, ended));
+        }
+
+        fn call(&mut $self, place: &Place<'_>, told: &CallTold<'_>) {
+            $call!($self, call(place, told));
+        }
+
+        fn exchange(&mut $self, place: &Place<'_>, texts: &[String; 2]) {
+            $call!($self, exchange(place, texts));
+        }
+
+        fn socket(&mut $self, place: &Place<'_>, told: &SocketTold<'_>) {
+            $call!($self, socket(place, told));
+        }
+
+        fn sample(&mut $self, place: &Place<'_>, sample: &Sample) {
+            $call!($self, sample(place, sample));
+        }
+
+        fn group(&mut $self, place: &Place<'_>, duration_ns: u64) {
+            $call!($self, group(place, duration_ns));
+        }
+
+        fn iteration(&mut $self, place: &Place<'_>, ended: &IterationEnded) {
+            $call!($self, iteration(place, ended));
+        }
+
+        fn data(&mut $self, place: &Place<'_>, sent_bytes: u64, received_bytes: u64) {
+            $call!($self, data(place, sent_bytes, received_bytes));
+        }
+
+        fn dropped(&mut $self, place: &Place<'_>, count: u64) {
+            $call!($self, dropped(place, count));
+        }
+
+        fn log(&mut $self, place: &Place<'_>, level: Level, line: &str) {
+            $call!($self, log(place, level, line));
+        }
+
+        fn note(&mut $self, place: &Place<'_>, level: Level, line: &str) {
+            $call!($self, note(place, level, line));
+        }
+
+        fn failure(&mut $self, place: &Place<'_>, failure: &Failure) {
+            $call!($self, failure(place, failure));
+        }
+
+        fn tick(&mut $self, place: &Place<'_>, vus: Option<[u64; 2]>) {
+            $call!($self, tick(place, vus));
+        }
+
+        fn begin(&mut $self, at_ns: u64) {
+            $call!($self, begin(at_ns));
+        }
+
+        fn cut_off(&mut $self, place: &Place<'_>, cut: &CutOff) {
+            $call!($self, cut_off(place, cut));
+        }
+
+        fn stood_still(&mut $self, standstill: Standstill) {
+            $call!($self, stood_still(standstill));
+        }
+
+        fn end(&mut $self, at_ns: u64) {
+            $call!($self, end(at_ns));
+        }
+    };
+}
+
+macro_rules! to_one {
+    ($self:ident, $method:ident($($argument:ident),*)) => { (**$self).$method($($argument),*) };
 }
 
 impl<T: Tally> Tally for &mut T {
-    fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>) {
-        (**self).request(place, ended);
-    }
+    forward!(self, to_one);
 
-    fn sample(&mut self, place: &Place<'_>, sample: &Sample) {
-        (**self).sample(place, sample);
+    fn watches(&self) -> bool {
+        (**self).watches()
     }
+}
 
-    fn group(&mut self, place: &Place<'_>, duration_ns: u64) {
-        (**self).group(place, duration_ns);
-    }
+macro_rules! to_both {
+    ($self:ident, $method:ident($($argument:ident),*)) => {{
+        $self.0.$method($($argument),*);
+        $self.1.$method($($argument),*);
+    }};
+}
 
-    fn iteration(&mut self, place: &Place<'_>, ended: &IterationEnded) {
-        (**self).iteration(place, ended);
-    }
+/// Both count.
+impl<A: Tally, B: Tally> Tally for (A, B) {
+    forward!(self, to_both);
 
-    fn data(&mut self, place: &Place<'_>, sent_bytes: u64, received_bytes: u64) {
-        (**self).data(place, sent_bytes, received_bytes);
+    fn watches(&self) -> bool {
+        self.0.watches() || self.1.watches()
     }
+}
 
-    fn dropped(&mut self, place: &Place<'_>, count: u64) {
-        (**self).dropped(place, count);
-    }
+macro_rules! to_none {
+    ($self:ident, $method:ident($($argument:ident),*)) => {{
+        let _ = ($($argument),*);
+    }};
+}
 
-    fn log(&mut self, place: &Place<'_>, level: Level, line: &str) {
-        (**self).log(place, level, line);
-    }
-
-    fn failure(&mut self, place: &Place<'_>, failure: &Failure) {
-        (**self).failure(place, failure);
-    }
-
-    fn tick(&mut self, place: &Place<'_>, vus: Option<[u64; 2]>) {
-        (**self).tick(place, vus);
-    }
+/// Nothing is counted.
+impl Tally for () {
+    forward!(self, to_none);
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use plimsoll_script::js::{ScenarioFacts, Task, Vu};
 
+use super::net::News;
 use super::scene::NEVER_NS;
 
 /// What a virtual user does.
@@ -31,6 +32,14 @@ pub(super) enum Waits {
     Until(u64),
     /// An answer, or a time.
     Answer(u64),
+    /// An answer, news of a WebSocket, or a time.
+    News {
+        /// The socket by the script's number; `None` for any.
+        of: Option<u32>,
+        until_ns: u64,
+    },
+    /// Its turn, to be told how many bytes wait to be sent on a socket.
+    Queued(u64),
 }
 
 /// Where a virtual user belongs.
@@ -70,6 +79,8 @@ pub(super) struct User {
     pub groups: Vec<(u32, u64)>,
     /// Calls whose answers it has yet to be told.
     pub answered: VecDeque<u32>,
+    /// What it has yet to be told of its channels and calls of gRPC.
+    pub news: VecDeque<News>,
 }
 
 impl User {
@@ -88,6 +99,7 @@ impl User {
             started_ns: 0,
             groups: Vec::new(),
             answered: VecDeque::new(),
+            news: VecDeque::new(),
         }
     }
 
@@ -95,8 +107,9 @@ impl User {
     pub(super) fn wake_ns(&self) -> u64 {
         match (self.doing, self.waits) {
             (Doing::Resting(until_ns), _) => until_ns,
-            (Doing::Nothing, _) | (_, Waits::Turn) => NEVER_NS,
+            (Doing::Nothing, _) | (_, Waits::Turn | Waits::Queued(_)) => NEVER_NS,
             (_, Waits::Until(at_ns) | Waits::Answer(at_ns)) => at_ns,
+            (_, Waits::News { until_ns, .. }) => until_ns,
         }
     }
 }

@@ -17,11 +17,12 @@ use super::books::{Actor, Books};
 use super::cast::Cast;
 use super::director::Order;
 use super::net::Net;
+use super::pace::Pace;
 use super::run::VuError;
 use super::scene::NEVER_NS;
 use super::stage::Stage;
 use super::tally::Tally;
-use super::user::{Doing, User};
+use super::user::{Doing, User, Waits};
 use crate::deadlines::Deadlines;
 
 /// However long there is nothing to do, a worker looks this often whether it was told something.
@@ -29,6 +30,9 @@ const TICK_NS: u64 = 50_000_000;
 
 /// How often it looks for iterations that are due while no VU is free for them.
 const DROP_NS: u64 = 1_000_000;
+
+/// A wait that ends sooner than this has not waited: what it brings was there before.
+const AT_ONCE_NS: u64 = 20_000;
 
 /// How many turns users have, at least and at most, before the worker looks for events.
 const TURNS_LEAST: usize = 32;
@@ -52,10 +56,16 @@ pub(super) struct Worker<D: Driver, T> {
     pub(super) facts: Vec<Option<Rc<ScenarioFacts>>>,
     orders: Vec<Order>,
     pub(super) now_ns: u64,
-    pub(super) next_tick_ns: u64,
+    next_tick_ns: u64,
     made_ns: u64,
     /// How long it has waited for events since then.
     waited_ns: u64,
+    /// What kept it from running, as far as that is watched.
+    pub(super) pace: Pace,
+    /// When it last looked for events.
+    looked_ns: u64,
+    /// Whether its tally knows that the scenarios have started.
+    has_begun: bool,
     is_stopping: bool,
     /// When the scenarios started, ns since 1970.
     pub(super) test_started_ns: u64,
@@ -92,6 +102,9 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             next_tick_ns: now_ns + SECOND_NS,
             made_ns: now_ns,
             waited_ns: 0,
+            pace: Pace::default(),
+            looked_ns: now_ns,
+            has_begun: false,
             is_stopping: false,
             test_started_ns: wall_base_ns.saturating_add(now_ns),
             alone: None,
@@ -116,6 +129,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
     /// When the driver breaks.
     pub(super) fn turn(&mut self) -> io::Result<bool> {
         self.now_ns = self.net.driver.clock_ns();
+        self.begin();
         if self.stage.controls.is_aborted() {
             self.interrupt_all();
             // Who waits for VUs to be initialised waits no longer.
@@ -149,14 +163,28 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             self.now_ns = self.now_ns.max(at_ns);
             self.net.handle(at_ns, event, &self.users, &mut self.books);
         }
+        self.net.unread_ns = 0;
         self.hand_out_answers();
         Ok(true)
+    }
+
+    /// Tells the tally that the scenarios have started, once they have.
+    pub(super) fn begin(&mut self) {
+        if !self.has_begun && self.stage.begin_ns() != NEVER_NS {
+            self.has_begun = true;
+            if self.books.tally.watches() {
+                self.net.driver.watch_standstills();
+            }
+            self.books.tally.begin(self.stage.begin_ns());
+        }
     }
 
     /// Tells the tally that it is over.
     pub(super) fn end(mut self) -> T {
         self.now_ns = self.net.driver.clock_ns();
         self.tick(true);
+        self.net.wind_up();
+        self.books.tally.end(self.now_ns);
         self.books.tally
     }
 
@@ -171,6 +199,13 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         let began_ns = self.now_ns;
         self.now_ns = self.now_ns.max(self.net.driver.wait(until_ns)?);
         self.waited_ns += if is_idle { self.now_ns - began_ns } else { 0 };
+        let is_at_once = !is_idle || self.now_ns - began_ns < AT_ONCE_NS;
+        self.net.unread_ns = if is_at_once { self.now_ns - self.looked_ns } else { 0 };
+        self.looked_ns = self.now_ns;
+        while let Some(standstill) = self.net.driver.take_standstill() {
+            self.pace.note(standstill);
+            self.books.tally.stood_still(standstill);
+        }
         Ok(())
     }
 
@@ -214,7 +249,24 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         while let Some((user, call)) = self.net.take_finished() {
             let known = &mut self.users[user as usize];
             known.answered.push_back(call);
-            if matches!(known.waits, super::user::Waits::Answer(_)) {
+            if matches!(known.waits, Waits::Answer(_) | Waits::News { .. }) {
+                self.enqueue(user);
+            }
+        }
+        while let Some(user) = self.net.take_woken() {
+            if matches!(self.users[user as usize].waits, Waits::News { .. }) {
+                self.enqueue(user);
+            }
+        }
+        self.hand_out_news();
+    }
+
+    /// Hands out what has come of channels and calls of gRPC.
+    pub(super) fn hand_out_news(&mut self) {
+        while let Some((user, news)) = self.net.take_news() {
+            let known = &mut self.users[user as usize];
+            known.news.push_back(news);
+            if matches!(known.waits, Waits::Answer(_) | Waits::News { .. }) {
                 self.enqueue(user);
             }
         }

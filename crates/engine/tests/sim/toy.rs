@@ -298,6 +298,7 @@ impl Protocol for Toy {
         let mut withholds = false;
         match message {
             Message::Written { bytes, .. } => path.extend_from_slice(bytes),
+            Message::Streamed { .. } => return Err(WrittenError::Streamed),
             Message::Compiled { encoding, filling, withholds_body, .. } => {
                 encoding.path.fill(filling.number, &mut path);
                 withholds = *withholds_body;

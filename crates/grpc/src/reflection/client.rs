@@ -114,6 +114,18 @@ impl Discovery {
         Ok(Self { service, question: Question::Symbol, files: BTreeMap::new(), bytes: 0 })
     }
 
+    /// For no service yet; [`turn_to`](Self::turn_to) says which.
+    pub(super) fn of_none() -> Self {
+        let service = String::new();
+        Self { service, question: Question::Symbol, files: BTreeMap::new(), bytes: 0 }
+    }
+
+    /// Goes on with another service; the files that are here stay.
+    pub(super) fn turn_to(&mut self, service: String) {
+        self.service = service;
+        self.question = Question::Symbol;
+    }
+
     /// Appends the message to send next.
     pub fn write_request(&self, out: &mut Vec<u8>) {
         match &self.question {
@@ -218,7 +230,7 @@ impl Discovery {
 }
 
 /// The field of a response that answers the question.
-fn answer(message: &[u8]) -> Result<Option<(u32, &[u8])>, Malformed> {
+pub(super) fn answer(message: &[u8]) -> Result<Option<(u32, &[u8])>, Malformed> {
     let mut found = None;
     for field in Fields::of(message) {
         let (number, value) = field?;
@@ -232,7 +244,7 @@ fn answer(message: &[u8]) -> Result<Option<(u32, &[u8])>, Malformed> {
 }
 
 /// The names in a list of services.
-fn names(list: &[u8]) -> Result<Vec<String>, Malformed> {
+pub(super) fn names(list: &[u8]) -> Result<Vec<String>, Malformed> {
     let mut names = Vec::new();
     for service in Fields::of(list) {
         let (number, value) = service?;

@@ -2,16 +2,18 @@
 //! without streams: messages go in and out.
 //!
 //! The client side, [`Discovery`], asks for the file of one service, then for the files that those
-//! import, one after the other. The server side, [`Answers`], has all answers in its schema.
+//! import, one after the other; a [`Survey`] does so for all services that there are. The server side, [`Answers`], has all answers in its schema.
 
 mod client;
 mod server;
+mod survey;
 
 #[cfg(test)]
 mod tests;
 
 pub use client::{Discovery, ReflectionError, Step};
 pub use server::Answers;
+pub use survey::Survey;
 
 /// Versions of the service, which differ by name alone. A client tries them in this order: a server
 /// that lacks one ends the call with UNIMPLEMENTED.

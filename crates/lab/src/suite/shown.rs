@@ -20,7 +20,8 @@ impl Load {
             "{url}" => word.clone(),
             word => shell_words::quote(word).into_owned(),
         });
-        [self.tester.name().to_owned()].into_iter().chain(quoted).collect::<Vec<_>>().join(" ")
+        let program = [self.tester.program()].into_iter().chain(self.tester.dialect());
+        program.map(str::to_owned).chain(quoted).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -99,7 +100,7 @@ fn flags(tester: Tester) -> Vec<(String, Kind)> {
             ("-payload", Kind::Body),
             ("--payload", Kind::Body),
         ],
-        Tester::K6 => &[("-e", Kind::Variable), ("--env", Kind::Variable)],
+        Tester::K6 | Tester::PlimsollK6 => &[("-e", Kind::Variable), ("--env", Kind::Variable)],
         Tester::Plimsoll => &SHORT,
     };
     let mut all: Vec<_> = own.iter().map(|(flag, kind)| ((*flag).to_owned(), *kind)).collect();
@@ -193,6 +194,7 @@ mod tests {
             "tester = 'oha'\nargs = '-d hush {url}'",
             "tester = 'fortio'\nargs = 'load -user=me:hush {url}'",
             "tester = 'k6'\nargs = 'run -e ANY=hush x.js {url}'",
+            "tester = 'plimsoll-k6'\nargs = 'run -e ANY=hush x.js {url}'",
             "args = \"run --header='X-Api-Key: hush' {url}\"",
             "args = 'run --basic me:hush {url}'",
             "args = 'run {url}?token=hush'",
@@ -201,6 +203,8 @@ mod tests {
             assert!(!shown.contains("hush") && shown.contains("[masked:"), "{lines}: {shown}");
         }
         assert!(command("header = 'Accept: text/plain'").contains("text/plain"));
+        let shown = command("tester = 'plimsoll-k6'\nargs = 'run x.js {url}'");
+        assert_eq!(shown, "plimsoll k6 run x.js {url}");
         assert!(
             command("tester = 'ab'\nargs = '-n 10 -c 2 {url}'").ends_with("ab -n 10 -c 2 {url}")
         );

@@ -1,4 +1,4 @@
-//! Reads the summary of k6 (`--summary-export`).
+//! Reads the summary of k6 (`--summary-export`), which `plimsoll k6` writes too.
 //!
 //! A request is one of `http_reqs`. Latency is `http_req_duration`, from the sending, without
 //! connect and TLS. k6 counts requests without a response and those with a status of 400 or more
@@ -43,7 +43,7 @@ pub(super) fn read(run: &Finished) -> Result<Reading, String> {
     reading.max_s = of("max").map(|ms| ms / 1e3);
     reading.quantiles = quantiles(said.pointer("/metrics/http_req_duration"));
     if let Ok(dropped) = number_at(&said, "/metrics/dropped_iterations/count") {
-        reading.causes.push(format!("k6 dropped {dropped} iterations for want of virtual users"));
+        reading.causes.push(format!("dropped {dropped} iterations for want of virtual users"));
     }
     Ok(reading)
 }

@@ -16,7 +16,7 @@ impl Tester {
             Self::Ab => (&["-t"], None),
             Self::Fortio => (&["-t", "--t"], Some(5)),
             Self::Hey | Self::Oha => (&["-z"], None),
-            Self::K6 => (&["-d", "--duration"], None),
+            Self::K6 | Self::PlimsollK6 => (&["-d", "--duration"], None),
         };
         if self == Self::Fortio && value(arguments, &["-n", "--n"]).is_some() {
             return None;

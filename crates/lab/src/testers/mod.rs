@@ -4,7 +4,8 @@
 //! Users write the command lines. The lab adds only what makes the figures readable, such as a file
 //! for the JSON. A figure that a tester does not print is `None`.
 //!
-//! Plimsoll is one of the testers: it is called, pinned and watched like the others.
+//! Plimsoll is one of the testers: it is called, pinned and watched like the others. Under k6's
+//! command line (`plimsoll k6`) it is one more, whose output is read as k6's.
 
 pub mod ab;
 pub mod fortio;
@@ -46,11 +47,13 @@ pub enum Tester {
     Oha,
     /// k6 1.x and 2.x.
     K6,
+    /// This program, by k6's command line.
+    PlimsollK6,
 }
 
 impl Tester {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Plimsoll,
         Self::Wrk,
         Self::Wrk2,
@@ -59,9 +62,10 @@ impl Tester {
         Self::Hey,
         Self::Oha,
         Self::K6,
+        Self::PlimsollK6,
     ];
 
-    /// Its name, which is that of its program too.
+    /// Its name, by which suites call it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,14 +77,29 @@ impl Tester {
             Self::Hey => "hey",
             Self::Oha => "oha",
             Self::K6 => "k6",
+            Self::PlimsollK6 => "plimsoll-k6",
         }
+    }
+
+    /// Its program.
+    #[must_use]
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::PlimsollK6 => "plimsoll",
+            other => other.name(),
+        }
+    }
+
+    /// What stands before the arguments of the user.
+    pub(crate) fn dialect(self) -> Option<&'static str> {
+        (self == Self::PlimsollK6).then_some("k6")
     }
 
     /// Arguments that make it print its version; empty where it has none.
     #[must_use]
     pub fn version_arguments(self) -> &'static [&'static str] {
         match self {
-            Self::Plimsoll | Self::Oha => &["--version"],
+            Self::Plimsoll | Self::PlimsollK6 | Self::Oha => &["--version"],
             Self::Wrk | Self::Wrk2 => &["-v"],
             Self::Ab => &["-V"],
             Self::Fortio | Self::K6 => &["version"],
@@ -106,7 +125,7 @@ impl Tester {
                 }
             }
             Self::Oha => add(&["--no-tui", "--output-format", "json"]),
-            Self::K6 => {
+            Self::K6 | Self::PlimsollK6 => {
                 add(&["--no-color", "--quiet", "--summary-export", k6::EXPORT]);
                 if !given.iter().any(|it| it.starts_with("--summary-trend-stats")) {
                     add(&["--summary-trend-stats", "avg,min,med,max,p(90),p(95),p(99),p(99.9)"]);
@@ -118,11 +137,12 @@ impl Tester {
         let subcommands = usize::from(self.has_subcommand()).min(given.len());
         let mut all = given.to_vec();
         all.splice(subcommands..subcommands, added);
+        all.splice(0..0, self.dialect().map(str::to_owned));
         all
     }
 
     fn has_subcommand(self) -> bool {
-        matches!(self, Self::Plimsoll | Self::Fortio | Self::K6)
+        matches!(self, Self::Plimsoll | Self::Fortio | Self::K6 | Self::PlimsollK6)
     }
 
     /// What it said, without what cannot be. `lived_s` is how long its process was there, seconds.
@@ -142,7 +162,7 @@ impl Tester {
             Self::Fortio => fortio::read(run),
             Self::Hey => hey::read(run),
             Self::Oha => oha::read(run),
-            Self::K6 => k6::read(run),
+            Self::K6 | Self::PlimsollK6 => k6::read(run),
         }
     }
 }

@@ -122,11 +122,13 @@ fn k6_writes_a_summary() {
     std::fs::write(scratch.path().join("k6.json"), summary).expect("written");
     let run =
         Finished { code: Some(0), scratch: scratch.path().to_path_buf(), ..Finished::default() };
-    let reading = Tester::K6.read(&run, 3.0).expect("a summary");
-    assert_eq!([reading.completed, reading.ok, reading.failed], [200, 190, 10].map(Some));
-    assert_eq!((reading.rate_rps, reading.duration_s), (Some(100.0), Some(2.0)));
-    assert_eq!(reading.quantiles, [(0.5, 1.25e-3), (0.9, 2e-3), (0.999, 8.5e-3)]);
-    assert_eq!(reading.causes.len(), 1);
+    for tester in [Tester::K6, Tester::PlimsollK6] {
+        let reading = tester.read(&run, 3.0).expect("a summary");
+        assert_eq!([reading.completed, reading.ok, reading.failed], [200, 190, 10].map(Some));
+        assert_eq!((reading.rate_rps, reading.duration_s), (Some(100.0), Some(2.0)));
+        assert_eq!(reading.quantiles, [(0.5, 1.25e-3), (0.9, 2e-3), (0.999, 8.5e-3)]);
+        assert_eq!(reading.causes.len(), 1);
+    }
 }
 
 #[test]
@@ -174,6 +176,12 @@ fn only_what_makes_figures_readable_is_added() {
         (Tester::Fortio, "load -p 50 URL", "load -quiet -json - -p 50 URL"),
         (Tester::Hey, "-n 1 URL", "-n 1 URL"),
         (Tester::Oha, "URL", "--no-tui --output-format json URL"),
+        (
+            Tester::PlimsollK6,
+            "run --summary-trend-stats max a.js",
+            "k6 run --no-color --quiet --summary-export {scratch}/k6.json \
+             --summary-trend-stats max a.js",
+        ),
     ] {
         assert_eq!(tester.arguments(&words(given)), words(want), "{tester}");
     }

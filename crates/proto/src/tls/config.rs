@@ -86,7 +86,7 @@ impl ClientConfig {
     pub fn new(options: &ClientOptions) -> Result<Self, TlsConfigError> {
         const NAMED: Named = Named { chain: "client certificate file", key: "client key file" };
         check_alpn(&options.alpn)?;
-        let provider = Arc::new(provider());
+        let provider = Arc::new(with_suites(provider(), &options.suites));
         let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(options.versions.supported())
             .map_err(other)?;
@@ -111,6 +111,20 @@ impl ClientConfig {
         let mut resuming = full.clone();
         resuming.resumption = Resumption::store(Arc::new(Sessions::default()));
         Ok(Self { resuming: Arc::new(resuming), full: Arc::new(full) })
+    }
+
+    /// The same for other protocols: identity, authorities and store of sessions are shared.
+    ///
+    /// # Errors
+    /// When a protocol name is not usable.
+    pub fn with_alpn(&self, alpn: &[Vec<u8>]) -> Result<Self, TlsConfigError> {
+        check_alpn(alpn)?;
+        let [resuming, full] = [&self.resuming, &self.full].map(|config| {
+            let mut config = rustls::ClientConfig::clone(config);
+            config.alpn_protocols = alpn.to_vec();
+            Arc::new(config)
+        });
+        Ok(Self { resuming, full })
     }
 }
 
@@ -174,6 +188,15 @@ impl fmt::Debug for ServerConfig {
 /// was chosen by.
 fn provider() -> CryptoProvider {
     crypto::default_provider()
+}
+
+/// A provider without the suites of TLS 1.2 that are not named, if any are.
+fn with_suites(mut provider: CryptoProvider, named: &[u16]) -> CryptoProvider {
+    provider.cipher_suites.retain(|suite| {
+        let is_named = named.contains(&u16::from(suite.suite()));
+        named.is_empty() || is_named || suite.tls13().is_some()
+    });
+    provider
 }
 
 fn ticketer() -> Result<Arc<dyn rustls::server::ProducesTickets>, Error> {

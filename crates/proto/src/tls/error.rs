@@ -10,10 +10,26 @@ use rustls::{
 
 /// Why a TLS connection failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
+#[error("{what}{advice}")]
 pub struct TlsError {
     kind: TlsErrorKind,
-    text: Box<str>,
+    cause: TlsCause,
+    what: Box<str>,
+    /// What to do, which begins with a colon; or nothing.
+    advice: &'static str,
+}
+
+/// Causes that callers tell apart within a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TlsCause {
+    /// No authority that is trusted has signed the certificate.
+    UnknownAuthority,
+    /// The certificate is for another name.
+    WrongName,
+    /// What came is not TLS.
+    NotTls,
+    /// Any other.
+    Other,
 }
 
 /// The kinds of failure.
@@ -81,10 +97,28 @@ impl TlsError {
         self.kind
     }
 
+    /// What caused it.
+    #[must_use]
+    pub fn cause(&self) -> TlsCause {
+        self.cause
+    }
+
+    /// What it is, without what to do about it, which names flags.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    fn of(kind: TlsErrorKind, what: impl Into<Box<str>>) -> Self {
+        Self { kind, cause: TlsCause::Other, what: what.into(), advice: "" }
+    }
+
     pub(super) fn new(error: &Error, is_client: bool, is_handshaking: bool) -> Self {
         let peer = if is_client { "server" } else { "client" };
+        let (mut cause, mut advice) = (TlsCause::Other, "");
         let (kind, text) = match error {
             Error::InvalidCertificate(error) => {
+                (cause, advice) = cause_of(error, is_client);
                 (TlsErrorKind::Certificate, untrusted(error, is_client))
             }
             Error::NoCertificatesPresented => {
@@ -101,11 +135,14 @@ impl TlsError {
                 let text = format!("the {peer} chose an application protocol that was not offered");
                 (TlsErrorKind::Alpn, text)
             }
-            Error::AlertReceived(alert) => (TlsErrorKind::Alert, alerted(*alert, peer)),
+            Error::AlertReceived(alert) => {
+                advice = advice_on(*alert, peer);
+                (TlsErrorKind::Alert, alerted(*alert, peer))
+            }
             Error::PeerIncompatible(reason) => incompatible(reason, peer),
             Error::InvalidMessage(InvalidMessage::InvalidContentType) if is_handshaking => {
-                let text = format!("what the {peer} sent is not TLS: is it a port for plain http?");
-                (TlsErrorKind::Protocol, text)
+                (cause, advice) = (TlsCause::NotTls, ": is it a port for plain http?");
+                (TlsErrorKind::Protocol, format!("what the {peer} sent is not TLS"))
             }
             Error::DecryptError => {
                 (TlsErrorKind::Decrypt, format!("a record from the {peer} does not decrypt"))
@@ -118,23 +155,21 @@ impl TlsError {
         };
         // A peer can put control characters into a name, and a terminal would obey them.
         let text = text.replace(char::is_control, "?");
-        Self { kind, text: text.into() }
+        Self { cause, advice, ..Self::of(kind, text) }
     }
 
     /// An error of this side.
     #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
     pub(super) fn ours(error: Error) -> Self {
-        Self { kind: TlsErrorKind::Internal, text: format!("TLS failed here: {error}").into() }
+        Self::of(TlsErrorKind::Internal, format!("TLS failed here: {error}"))
     }
 
     pub(super) fn endless_message() -> Self {
-        let text = "a TLS message is longer than 64 KiB";
-        Self { kind: TlsErrorKind::Protocol, text: text.into() }
+        Self::of(TlsErrorKind::Protocol, "a TLS message is longer than 64 KiB")
     }
 
     pub(super) fn not_open() -> Self {
-        let text = "TLS is not open for sending";
-        Self { kind: TlsErrorKind::NotOpen, text: text.into() }
+        Self::of(TlsErrorKind::NotOpen, "TLS is not open for sending")
     }
 
     pub(super) fn truncated(is_handshaking: bool, is_client: bool) -> Self {
@@ -143,11 +178,26 @@ impl TlsError {
             (true, false) => "the client closed the connection during the TLS handshake",
             (false, _) => "the connection ended without TLS close_notify: it may have been cut",
         };
-        Self { kind: TlsErrorKind::Truncated, text: text.into() }
+        Self::of(TlsErrorKind::Truncated, text)
     }
 }
 
-/// Why a certificate is not trusted, and what to do.
+/// What is wrong with a certificate in a word, and what to do.
+fn cause_of(error: &CertificateError, is_client: bool) -> (TlsCause, &'static str) {
+    use CertificateError as E;
+    let (cause, advice) = match error {
+        E::UnknownIssuer | E::BadSignature => {
+            (TlsCause::UnknownAuthority, ": name its authority with --cacert FILE, or use -k")
+        }
+        E::NotValidForName | E::NotValidForNameContext { .. } => {
+            (TlsCause::WrongName, ": ask for its name with --sni NAME, or use -k")
+        }
+        _ => (TlsCause::Other, ": renew it, or use -k"),
+    };
+    (cause, if is_client { advice } else { "" })
+}
+
+/// Why a certificate is not trusted.
 fn untrusted(error: &CertificateError, is_client: bool) -> String {
     use CertificateError as E;
     let whose = if is_client { "server's" } else { "client's" };
@@ -166,15 +216,7 @@ fn untrusted(error: &CertificateError, is_client: bool) -> String {
         }
         error => format!("cannot be verified: {error}"),
     };
-    let advice = match error {
-        _ if !is_client => "",
-        E::UnknownIssuer | E::BadSignature => ": name its authority with --cacert FILE, or use -k",
-        E::NotValidForName | E::NotValidForNameContext { .. } => {
-            ": ask for its name with --sni NAME, or use -k"
-        }
-        _ => ": renew it, or use -k",
-    };
-    format!("the {whose} certificate {what}{advice}")
+    format!("the {whose} certificate {what}")
 }
 
 /// A few of the names in a certificate, which rustls gives as `DnsName("localhost")`.
@@ -196,7 +238,11 @@ fn names(presented: &[String]) -> String {
 
 fn alerted(alert: Alert, peer: &str) -> String {
     let name = alert.as_str().map_or_else(|| u8::from(alert).to_string(), str::to_owned);
-    let advice = match (alert, peer) {
+    format!("the {peer} refused with TLS alert {name}")
+}
+
+fn advice_on(alert: Alert, peer: &str) -> &'static str {
+    match (alert, peer) {
         (Alert::CertificateRequired | Alert::NoCertificate, "server") => {
             ": it wants a client certificate, --cert FILE --key FILE"
         }
@@ -211,8 +257,7 @@ fn alerted(alert: Alert, peer: &str) -> String {
             ": it does not believe the certificate"
         }
         _ => "",
-    };
-    format!("the {peer} refused with TLS alert {name}{advice}")
+    }
 }
 
 fn no_version(peer: &str) -> String {
@@ -237,6 +282,43 @@ fn incompatible(reason: &PeerIncompatible, peer: &str) -> (TlsErrorKind, String)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn causes_are_told_apart_without_reading_texts() {
+        use CertificateError as E;
+        let certificate = |error| Error::InvalidCertificate(error);
+        let not_tls = Error::InvalidMessage(InvalidMessage::InvalidContentType);
+        for (error, cause, what, advice) in [
+            (
+                certificate(E::UnknownIssuer),
+                TlsCause::UnknownAuthority,
+                "the server's certificate is signed by no authority known here",
+                ": name its authority with --cacert FILE, or use -k",
+            ),
+            (
+                certificate(E::NotValidForName),
+                TlsCause::WrongName,
+                "the server's certificate is for another name",
+                ": ask for its name with --sni NAME, or use -k",
+            ),
+            (
+                certificate(E::Expired),
+                TlsCause::Other,
+                "the server's certificate has expired",
+                ": renew it, or use -k",
+            ),
+            (
+                not_tls,
+                TlsCause::NotTls,
+                "what the server sent is not TLS",
+                ": is it a port for plain http?",
+            ),
+        ] {
+            let made = TlsError::new(&error, true, true);
+            assert_eq!((made.cause(), made.what()), (cause, what), "{error}");
+            assert_eq!(made.to_string(), format!("{what}{advice}"));
+        }
+    }
 
     #[test]
     fn a_protocol_that_was_not_offered_is_an_error_of_alpn() {

@@ -27,7 +27,7 @@ mod tests;
 
 pub use config::{ClientConfig, ServerConfig, TlsConfigError};
 pub use connection::Tls;
-pub use error::{TlsError, TlsErrorKind};
+pub use error::{TlsCause, TlsError, TlsErrorKind};
 pub use options::{
     ClientOptions, Identity, ServerName, ServerNameError, ServerOptions, Verify, Version, Versions,
 };

@@ -89,6 +89,9 @@ pub struct ClientOptions {
     pub alpn: Vec<Vec<u8>>,
     /// Versions offered.
     pub versions: Versions,
+    /// The cipher suites of TLS 1.2 that are offered, by their numbers at IANA; all if empty. Those
+    /// of TLS 1.3 are always offered.
+    pub suites: Vec<u16>,
 }
 
 /// The options of a server.

@@ -62,6 +62,7 @@ fn page(result: &RunResult) -> String {
     over_time(result, &mut page, &mut readings);
     section("Requests", &mut page, |page| {
         tables::ledger(result, page);
+        tables::iterations(result, page);
         tables::statuses(result, page);
         tables::calls(result, page);
         tables::messages(result, page);

@@ -138,6 +138,14 @@ pub(super) fn ledger(result: &RunResult, page: &mut String) {
     Table { caption: "Where every request went", head: &head, rows, note: "" }.write(page);
 }
 
+/// What became of the iterations, where they are counted apart from requests.
+pub(super) fn iterations(result: &RunResult, page: &mut String) {
+    let rows = crate::iterations::rows(result);
+    if !rows.is_empty() {
+        pairs("Iterations", rows, page);
+    }
+}
+
 /// Rows of a table that takes what it is given; the rest is summed up.
 pub(super) const ROWS_SHOWN: usize = 40;
 

@@ -37,6 +37,7 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
         stages(result),
         rates(result),
         ledger(result),
+        iterations(result),
         latency(result),
         outcomes(result),
         phases(result),
@@ -229,6 +230,12 @@ fn ledger(result: &RunResult) -> String {
         })
         .collect();
     table(&["Requests", "", ""], &rows)
+}
+
+fn iterations(result: &RunResult) -> String {
+    let rows = crate::iterations::rows(result).into_iter();
+    let rows: Vec<Vec<String>> = rows.map(|(name, words)| vec![name.to_owned(), words]).collect();
+    if rows.is_empty() { String::new() } else { table(&["Iterations", ""], &rows) }
 }
 
 fn latency(result: &RunResult) -> String {

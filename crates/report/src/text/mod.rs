@@ -196,19 +196,14 @@ fn requests(result: &RunResult, style: Style) -> Vec<String> {
 }
 
 /// What became of the iterations, where they are counted.
-fn iterations(result: &RunResult) -> Option<String> {
-    let iterations = result.iterations.as_ref()?;
-    let counts = [
-        (iterations.completed, "completed"),
-        (iterations.unfinished, "unfinished"),
-        (iterations.unsent, "unsent"),
-        (iterations.shed, "shed"),
-    ];
-    let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let words: Vec<String> =
-        counts.map(|(count, word)| format!("{} {word}", format_count(*count))).collect();
-    let of = format!("Iterations {}", format_count(iterations.scheduled));
-    Some(if words.is_empty() { of } else { format!("{of}: {}", words.join(", ")) })
+fn iterations(result: &RunResult) -> Vec<String> {
+    let rows = crate::iterations::rows(result).into_iter();
+    rows.enumerate()
+        .map(|(at, (name, words))| match at {
+            0 => format!("{name} {words}"),
+            _ => format!("  {name} {words}"),
+        })
+        .collect()
 }
 
 fn rates(result: &RunResult) -> Vec<String> {

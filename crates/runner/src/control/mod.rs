@@ -73,7 +73,15 @@ impl ControlSocket {
     /// # Errors
     /// When something is there already, or the socket cannot be made.
     pub(crate) fn open(path: &Path, handle: &Handle) -> Result<Self, RunnerError> {
-        Self::start(path, Arc::new(handle.clone()))
+        Self::open_for(path, Arc::new(handle.clone()))
+    }
+
+    /// Opens the socket of a run that is steered by something else than a [`Handle`].
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn open_for(path: &Path, steer: Arc<dyn Steer>) -> Result<Self, RunnerError> {
+        Self::start(path, steer)
             .map_err(|error| RunnerError::ControlSocket { path: path.to_owned(), error })
     }
 

@@ -2,9 +2,10 @@
 //! when they were due, and what became of each.
 
 use plimsoll_core::histogram::Histogram;
+use plimsoll_core::verdict::Cause;
 
 /// The account of a run, or of a worker.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Account {
     /// From when an iteration was due to its start.
     pub lateness: Histogram,
@@ -32,6 +33,8 @@ pub struct Account {
     /// The share of the time in which the CPUs of the host were busy, with anybody's work, while
     /// the scenarios ran; `None` where the system does not tell.
     pub host_share: Option<f64>,
+    /// What kept the tester from its work while the scenarios ran, worst first.
+    pub causes: Vec<Cause>,
     /// How many workers there were.
     pub workers: u32,
     /// Iterations that the executors say they started.

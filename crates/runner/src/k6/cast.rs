@@ -9,7 +9,7 @@ use plimsoll_dialect::k6::options::{Configuration, DnsTtl, TlsRange, TlsVersion}
 use plimsoll_dialect::k6::scenario::Scenario;
 use plimsoll_dialect::k6::segment::Part;
 use plimsoll_dialect::k6::{ExitCode, Refused};
-use plimsoll_engine::vu::{Cast, Dns, Network, Role};
+use plimsoll_engine::vu::{Cast, Dns, HttpDebug, Network, Role};
 use plimsoll_io::clock;
 use plimsoll_proto::tls::{ClientOptions, Identity, Verify, Version, Versions};
 use plimsoll_script::js::http::HttpOptions;
@@ -37,6 +37,7 @@ impl Test {
             refused(ExitCode::InvalidConfig, what.to_owned())
         };
         let cpus = clock::allowed_cpus().len().max(1) as u64;
+        let workers = self.workers.map_or(cpus, u64::from);
         Ok(Cast {
             program: self.program.clone(),
             roles: roles.ok_or_else(missing)?,
@@ -44,7 +45,7 @@ impl Test {
             vus_planned: limits.planned_vus,
             vus_max: limits.max_vus,
             network: self.network()?,
-            workers: u32::try_from(cpus.min(limits.max_vus.max(1))).unwrap_or(1),
+            workers: u32::try_from(workers.min(limits.max_vus.max(1))).unwrap_or(1),
             options_json: options_json(configuration),
             min_iteration_ns: configuration.min_iteration_duration_ns,
         })
@@ -100,6 +101,7 @@ impl Test {
             let key = given.key.clone().into_bytes();
             identities.push((given.domains.clone(), Identity { chain, key }));
         }
+        let suites = options.tls_cipher_suites.iter().flatten().map(|suite| suite.id).collect();
         let addresses = options.local_ips.clone();
         let hosts = options.hosts.clone();
         let names = options.block_hostnames.clone();
@@ -116,13 +118,19 @@ impl Test {
                 let is_in = move |address| blocks.iter().any(|block| block.contains(address));
                 Arc::new(is_in) as _
             }),
-            tls: ClientOptions { verify, versions, ..ClientOptions::default() },
+            tls: ClientOptions { verify, versions, suites, ..ClientOptions::default() },
             identities,
             dns: dns(configuration),
             local_address: addresses.map(|all| Arc::new(move |vu| all.of_vu(vu)) as _),
             reuses_connections: options.no_connection_reuse != Some(true),
             keeps_connections: options.no_vu_connection_reuse != Some(true),
             rps: configuration.rps.unwrap_or(0),
+            http_debug: match options.http_debug.as_deref() {
+                None | Some("") => HttpDebug::Off,
+                Some("full") => HttpDebug::Whole,
+                Some(_) => HttpDebug::Heads,
+            },
+            driver: self.driver,
             ..Network::default()
         })
     }

@@ -1,7 +1,8 @@
 //! What a worker counts: each event of the engine becomes samples of k6's metrics, with their tags.
 //!
-//! It runs on the worker's thread, so it waits for nothing. Samples go into the worker's own book,
-//! which is handed over each second if there are thresholds, and into batches if there are outputs.
+//! It runs on the worker's thread. Samples go into the worker's own book, which is handed over each
+//! second if there are thresholds, and into batches if there are outputs. It waits only where lines
+//! or samples would be left out otherwise.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,13 +11,21 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use plimsoll_dialect::k6::defaults::VUS_PERIOD;
 use plimsoll_dialect::k6::metrics::{Book, MetricId, Registry, SystemTag, SystemTags, TagSet};
 use plimsoll_dialect::k6::output::Level;
-use plimsoll_engine::vu::{IterationEnded, Outcome, Place, RequestEnded, Tally};
+use plimsoll_engine::vu::{
+    CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, SocketEvent, SocketTold,
+    Tally,
+};
 use plimsoll_script::js::{self, Failure, Sample};
 
 use super::account::Account;
 use super::load::ScriptMetrics;
 use super::news::{BATCH_POINTS, Lines, LogLine, Point, Points};
 use super::sets::{Key, Set, Sets};
+
+/// Codes of gRPC with which calls end that no server has answered.
+const CANCELLED: u32 = 1;
+const DEADLINE_EXCEEDED: u32 = 4;
+const UNAVAILABLE: u32 = 14;
 
 /// What all counts of a run have in common.
 #[derive(Debug)]
@@ -46,11 +55,27 @@ pub(super) struct RoleNames {
 pub(super) struct Ids {
     /// Those of each request, in the order in which outputs have them.
     request: [MetricId; 9],
+    /// Those of a WebSocket: two when it is open, then what happens on it.
+    session: [MetricId; 2],
+    sent: MetricId,
+    received: MetricId,
+    ping: MetricId,
+    session_duration: MetricId,
     iteration: [MetricId; 2],
     data: [MetricId; 2],
     vus: [MetricId; 2],
     dropped: MetricId,
     group: MetricId,
+    call: CallIds,
+}
+
+/// The numbers of the metrics of gRPC.
+#[derive(Debug)]
+struct CallIds {
+    duration: MetricId,
+    streams: MetricId,
+    sent: MetricId,
+    received: MetricId,
 }
 
 impl Ids {
@@ -70,11 +95,22 @@ impl Ids {
                 "http_req_failed",
             ]
             .map(find),
+            session: ["ws_sessions", "ws_connecting"].map(find),
+            sent: find("ws_msgs_sent"),
+            received: find("ws_msgs_received"),
+            ping: find("ws_ping"),
+            session_duration: find("ws_session_duration"),
             iteration: ["iteration_duration", "iterations"].map(find),
             data: ["data_sent", "data_received"].map(find),
             vus: ["vus", "vus_max"].map(find),
             dropped: find("dropped_iterations"),
             group: find("group_duration"),
+            call: CallIds {
+                duration: find("grpc_req_duration"),
+                streams: find("grpc_streams"),
+                sent: find("grpc_streams_msgs_sent"),
+                received: find("grpc_streams_msgs_received"),
+            },
         }
     }
 }
@@ -126,7 +162,7 @@ impl Count {
             && !self.batch.is_empty()
         {
             let next = Vec::with_capacity(BATCH_POINTS);
-            points.offer(std::mem::replace(&mut self.batch, next));
+            points.put(std::mem::replace(&mut self.batch, next));
         }
     }
 
@@ -173,20 +209,37 @@ impl Count {
         });
     }
 
-    fn say(&self, place: &Place<'_>, level: Level, message: String, is_console: bool) {
+    fn say(&self, place: &Place<'_>, level: Level, message: String, origin: Origin) {
         if level == Level::Debug && !self.common.is_verbose {
             return;
         }
         let role = place.scenario.and_then(|at| self.common.roles.get(at as usize));
         let mut fields = Vec::new();
-        if let Some(role) = role.filter(|_| !is_console) {
+        if let Some(role) = role.filter(|_| origin == Origin::Exception) {
             fields.push(("executor", role.executor.to_owned()));
             fields.push(("scenario", role.name.clone()));
         }
-        fields.push(("source", if is_console { "console" } else { "stacktrace" }.to_owned()));
+        let source = match origin {
+            Origin::Console => Some("console"),
+            Origin::Exception => Some("stacktrace"),
+            Origin::Api => None,
+        };
+        fields.extend(source.map(|source| ("source", source.to_owned())));
         let wall_ns = place.wall_ns;
-        self.common.lines.offer(LogLine { wall_ns, level, message, fields, is_console });
+        let is_console = origin == Origin::Console;
+        self.common.lines.put(LogLine { wall_ns, level, message, fields, is_console });
     }
+}
+
+/// Where a line of the log comes from.
+#[derive(Clone, Copy, PartialEq)]
+enum Origin {
+    /// The script's `console`.
+    Console,
+    /// An exception that has ended an iteration.
+    Exception,
+    /// What the API tells of, such as a request without a response.
+    Api,
 }
 
 impl Common {
@@ -217,7 +270,9 @@ impl Common {
         let has_check = self.system_tags.has(SystemTag::Check);
         all.extend(own.pairs().filter(|(name, _)| has_check || *name != "check"));
         for (tag, value) in last {
-            if self.system_tags.has(*tag) && !value.is_empty() {
+            // A socket without a subprotocol says so.
+            let is_said = !value.is_empty() || *tag == SystemTag::Subproto;
+            if self.system_tags.has(*tag) && is_said {
                 all.push((tag.name(), value));
             }
         }
@@ -248,6 +303,26 @@ impl Common {
         ];
         self.tags(place, Some(root), ended.tags, &last)
     }
+
+    /// The tags of what happens on a WebSocket.
+    fn socket_tags(&self, place: &Place<'_>, root: &str, told: &SocketTold<'_>) -> TagSet {
+        let status = told.status.to_string();
+        let last = [
+            (SystemTag::Url, told.url),
+            (SystemTag::Name, told.name),
+            (SystemTag::Ip, told.remote_ip),
+            (SystemTag::Status, status.as_str()),
+            (SystemTag::Subproto, told.subprotocol),
+        ];
+        // Without an answer there is neither status nor subprotocol.
+        let last = if told.status == 0 { &last[..3] } else { &last };
+        self.tags(place, Some(root), told.tags, last)
+    }
+}
+
+/// The parts of a call's path, `/package.Service/Method`: its service and its method.
+fn parts(path: &str) -> (&str, &str) {
+    path.trim_start_matches('/').split_once('/').unwrap_or_default()
 }
 
 fn ms(ns: u64) -> f64 {
@@ -293,6 +368,91 @@ impl Tally for Count {
         let is_answered = ended.status > 0;
         self.account.responses += u64::from(is_answered);
         self.account.errors += u64::from(!is_answered);
+    }
+
+    fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>) {
+        let ids = &self.common.ids.call;
+        let (metric, value, code) = match told.event {
+            CallEvent::Opened => (ids.streams, 1.0, None),
+            CallEvent::Sent => (ids.sent, 1.0, None),
+            CallEvent::Received(code) => (ids.received, 1.0, code),
+            CallEvent::Ended { code, started_ns, ended_ns } => {
+                let duration_ns = ended_ns.saturating_sub(started_ns);
+                self.account.requests.record(duration_ns);
+                let is_answered = ![CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE].contains(&code);
+                self.account.responses += u64::from(is_answered);
+                self.account.errors += u64::from(!is_answered);
+                (ids.duration, ms(duration_ns), Some(code))
+            }
+        };
+        let status = code.map(|code| code.to_string()).unwrap_or_default();
+        self.begin(b'c', place, told.tags)
+            .number(u64::from(metric.index()))
+            .optional(code)
+            .text(told.url)
+            .text(told.path);
+        let root = self.root;
+        self.count(place, place.wall_ns, &[value], |common, book| {
+            let (service, method) = parts(told.path);
+            // What the script calls it goes before what it is.
+            let own = told.tags.map(|number| place.names.tags(number)).unwrap_or_default();
+            let named = own.pairs().find(|(tag, _)| *tag == "name").map(|(_, value)| value);
+            let last = [
+                (SystemTag::Method, method),
+                (SystemTag::Service, service),
+                (SystemTag::Status, status.as_str()),
+                (SystemTag::Url, told.url),
+                (SystemTag::Name, named.unwrap_or(told.path)),
+            ];
+            Set::new(common.tags(place, Some(root), told.tags, &last), &[metric], book)
+        });
+    }
+
+    fn exchange(&mut self, place: &Place<'_>, texts: &[String; 2]) {
+        let role = place.scenario.and_then(|at| self.common.roles.get(at as usize));
+        let group = place.group.map(|number| place.names.group(number)).unwrap_or_default();
+        for message in texts {
+            let fields = vec![
+                ("group", format!("{}{group}", self.root)),
+                ("iter", place.iteration.to_string()),
+                ("scenario", role.map(|role| role.name.clone()).unwrap_or_default()),
+                ("source", "http-debug".to_owned()),
+                ("vu", place.vu.to_string()),
+            ];
+            let (wall_ns, level, is_console) = (place.wall_ns, Level::Info, false);
+            let message = message.clone();
+            self.common.lines.put(LogLine { wall_ns, level, message, fields, is_console });
+        }
+    }
+
+    fn socket(&mut self, place: &Place<'_>, told: &SocketTold<'_>) {
+        let has_ip = self.common.system_tags.has(SystemTag::Ip);
+        let (kind, value) = match told.what {
+            SocketEvent::Session { connecting_ns } => (0, ms(connecting_ns)),
+            SocketEvent::Sent => (1, 1.0),
+            SocketEvent::Received => (2, 1.0),
+            SocketEvent::Pong { round_trip_ns } => (3, ms(round_trip_ns)),
+            SocketEvent::Ended { session_ns } => (4, ms(session_ns)),
+        };
+        self.begin(b'w', place, told.tags)
+            .number(kind)
+            .number(u64::from(told.status))
+            .text(told.url)
+            .text(told.name)
+            .text(told.subprotocol)
+            .text(if has_ip { told.remote_ip } else { "" });
+        let is_session = kind == 0;
+        let values: &[f64] = if is_session { &[1.0, value] } else { &[value] };
+        let root = self.root;
+        self.count(place, place.wall_ns, values, |common, book| {
+            let ids = &common.ids;
+            let single = [ids.sent, ids.received, ids.ping, ids.session_duration];
+            let tags = common.socket_tags(place, root, told);
+            match kind {
+                0 => Set::new(tags, &ids.session, book),
+                kind => Set::new(tags, &[single[kind as usize - 1]], book),
+            }
+        });
     }
 
     fn sample(&mut self, place: &Place<'_>, sample: &Sample) {
@@ -344,11 +504,15 @@ impl Tally for Count {
     }
 
     fn log(&mut self, place: &Place<'_>, level: js::Level, line: &str) {
-        self.say(place, level_of(level), line.to_owned(), true);
+        self.say(place, level_of(level), line.to_owned(), Origin::Console);
+    }
+
+    fn note(&mut self, place: &Place<'_>, level: js::Level, line: &str) {
+        self.say(place, level_of(level), line.to_owned(), Origin::Api);
     }
 
     fn failure(&mut self, place: &Place<'_>, failure: &Failure) {
-        self.say(place, Level::Error, text_of(failure), false);
+        self.say(place, Level::Error, text_of(failure), Origin::Exception);
     }
 
     fn tick(&mut self, place: &Place<'_>, vus: Option<[u64; 2]>) {

@@ -1,17 +1,24 @@
 //! A hand on a run of a script: what other threads can ask of it and can see.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_dialect::k6::ExitCode;
+use plimsoll_dialect::k6::metrics::Book;
 use plimsoll_dialect::k6::output::{Live, Status, Totals};
+use plimsoll_dialect::k6::rest;
+use plimsoll_dialect::k6::threshold::Thresholds;
 use plimsoll_engine::vu::Controls;
+
+use super::account::Account;
 
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// VUs are initialised.
     Init,
+    /// All is ready, and waits to be resumed.
+    Paused,
     /// `setup` runs.
     Setup,
     /// The scenarios run.
@@ -22,8 +29,19 @@ pub enum Phase {
     Done,
 }
 
-const PHASES: [Phase; 5] =
-    [Phase::Init, Phase::Setup, Phase::Scenarios, Phase::Teardown, Phase::Done];
+const PHASES: [Phase; 6] =
+    [Phase::Init, Phase::Paused, Phase::Setup, Phase::Scenarios, Phase::Teardown, Phase::Done];
+
+/// What has been counted so far. Workers hand over what they have counted once a second, if there
+/// are thresholds or the run is watched.
+#[derive(Debug, Clone)]
+pub(super) struct Figures {
+    pub(super) book: Book,
+    /// As they were last evaluated.
+    pub(super) thresholds: Thresholds,
+    /// Of what was called beside the run.
+    pub(super) account: Account,
+}
 
 struct Shared {
     controls: Arc<Controls>,
@@ -36,6 +54,11 @@ struct Shared {
     over_ns: AtomicU64,
     /// Why the run was ended early, if it was.
     cause: Mutex<Option<ExitCode>>,
+    figures: Mutex<Option<Figures>>,
+    /// Whether a caller looks at the figures while the run goes on.
+    is_watched: AtomicBool,
+    /// How long the test took; 0 before its end.
+    run_ns: AtomicU64,
 }
 
 /// A hand on a run.
@@ -52,7 +75,62 @@ impl Handle {
             scenarios_ns: none(),
             over_ns: none(),
             cause: Mutex::new(None),
+            figures: Mutex::new(None),
+            is_watched: AtomicBool::new(false),
+            run_ns: none(),
         }))
+    }
+
+    /// Has figures be there while the run goes on. To be called before it.
+    pub fn watch(&self) {
+        self.0.is_watched.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.0.is_watched.load(Ordering::Relaxed)
+    }
+
+    /// Has the run wait, once its VUs are initialised, until it is resumed. To be called before it.
+    pub fn pause(&self) {
+        self.0.controls.pause();
+    }
+
+    /// Ends the run as the REST interface does.
+    pub(super) fn stop(&self) {
+        self.end(ExitCode::StoppedByRest, "the REST interface stopped the run");
+    }
+
+    /// What has been counted; `None` before the run.
+    pub(super) fn figures(&self) -> MutexGuard<'_, Option<Figures>> {
+        self.0.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How the run is, as the REST interface says it.
+    pub(super) fn status(&self) -> rest::Status {
+        let phase = self.phase();
+        let facts = &self.0.controls.facts;
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let is_stopped = self.0.controls.is_aborted();
+        let figures = self.figures();
+        let failed = figures.as_ref().is_some_and(|figures| {
+            figures.thresholds.iter().any(|(_, all)| all.iter().any(|one| one.has_failed))
+        });
+        rest::Status {
+            stage: match phase {
+                Phase::Done if is_stopped => rest::Stage::Interrupted,
+                Phase::Init => rest::Stage::Initializing,
+                Phase::Paused => rest::Stage::Paused,
+                Phase::Setup => rest::Stage::Setup,
+                Phase::Scenarios => rest::Stage::Running,
+                Phase::Teardown => rest::Stage::Teardown,
+                Phase::Done => rest::Stage::Ended,
+            },
+            is_paused: self.0.controls.is_paused(),
+            vus: if phase == Phase::Scenarios { read(&facts.vus_active) } else { 0 },
+            vus_max: read(&facts.vus_initialized),
+            is_stopped,
+            is_tainted: failed,
+        }
     }
 
     /// Ends the run as Ctrl-C does: iterations are interrupted, `teardown` still runs.
@@ -81,7 +159,8 @@ impl Handle {
             Phase::Setup => self.0.started_ns.store(now_ns, Ordering::Relaxed),
             Phase::Scenarios => self.0.scenarios_ns.store(now_ns, Ordering::Relaxed),
             Phase::Teardown => self.0.over_ns.store(now_ns, Ordering::Relaxed),
-            Phase::Init | Phase::Done => {}
+            Phase::Done => self.0.run_ns.store(self.run_ns(now_ns), Ordering::Relaxed),
+            Phase::Init | Phase::Paused => {}
         }
         let at = PHASES.iter().position(|known| *known == phase).unwrap_or(0);
         self.0.phase.store(at as u8, Ordering::Release);
@@ -93,9 +172,12 @@ impl Handle {
         PHASES[usize::from(self.0.phase.load(Ordering::Acquire)).min(PHASES.len() - 1)]
     }
 
-    /// How long the test has gone on, ns; 0 before.
+    /// How long the test has gone on, or went on, ns; 0 before.
     #[must_use]
     pub fn run_ns(&self, now_ns: u64) -> u64 {
+        if let over @ 1.. = self.0.run_ns.load(Ordering::Relaxed) {
+            return over;
+        }
         match self.0.started_ns.load(Ordering::Relaxed) {
             0 => 0,
             started_ns => now_ns.saturating_sub(started_ns),

@@ -9,15 +9,16 @@ use std::time::{Duration, UNIX_EPOCH};
 use plimsoll_core::metric::{
     Kind as ScriptKind, MetricId as ScriptMetric, Registry as ScriptNames,
 };
+use plimsoll_core::plan::DriverPlan;
 use plimsoll_dialect::k6::metrics::{Contains, Kind, MetricId, Registry};
 use plimsoll_dialect::k6::options::{Configuration, Options, Sources, consolidate};
 use plimsoll_dialect::k6::output::Level;
 use plimsoll_dialect::k6::runtime::Runtime;
 use plimsoll_dialect::k6::threshold::Thresholds;
-use plimsoll_dialect::k6::{ExitCode, Refused};
+use plimsoll_dialect::k6::{ExitCode, Refused, SecretSources};
 use plimsoll_io::clock;
 use plimsoll_script::js::http::Proxies;
-use plimsoll_script::js::{Notice, Program, Read, Settings, Source};
+use plimsoll_script::js::{Notice, Program, Read, Secrets, Settings, Source};
 
 use super::count::{level_of, text_of};
 use super::news::{Lines, LogLine};
@@ -25,6 +26,10 @@ use super::run::{Ending, aborted};
 
 /// How long the script may sleep at a time while it is loaded, so that it can be stopped.
 const NAP: Duration = Duration::from_millis(50);
+
+/// The most metrics that a script makes. Their parts, which thresholds select, have room beside
+/// them.
+const SCRIPT_METRICS_MAX: u16 = 5000;
 
 /// The script of a test.
 pub struct Script {
@@ -54,10 +59,18 @@ pub struct Environment {
     pub user_agent: String,
     /// Authorities, PEM, that are trusted in place of the public ones.
     pub roots: Option<Vec<u8>>,
+    /// Where `k6/secrets` gets its values from.
+    pub secrets: SecretSources,
     /// What `Math.random` starts from.
     pub seed: u64,
+    /// Whether a run that is paused can be resumed.
+    pub can_resume: bool,
     /// Whether lines for debugging are wanted.
     pub is_verbose: bool,
+    /// The driver of the workers.
+    pub driver: DriverPlan,
+    /// How many workers there are; `None`: as many as CPUs may be used.
+    pub workers: Option<u32>,
 }
 
 /// A test that can be run.
@@ -77,6 +90,8 @@ pub struct Test {
     pub(super) roots: Option<Vec<u8>>,
     pub(super) proxies: Proxies,
     pub(super) is_verbose: bool,
+    pub(super) driver: DriverPlan,
+    pub(super) workers: Option<u32>,
     pub(super) metrics: ScriptMetrics,
 }
 
@@ -92,15 +107,19 @@ impl Test {
         lines: &Lines,
         stop: &AtomicBool,
     ) -> Result<Self, Refused> {
+        let secrets = environment.secrets;
         let settings = Settings {
             environment: environment.variables,
+            secrets: Secrets::new(move |source, name| secrets.find(source, name)),
             seed: environment.seed,
+            schemas: plimsoll_engine::vu::schemas(),
             ..Settings::default()
         };
         let proxies = Proxies::of_environment(environment.variable);
         let proxies = proxies.map_err(|what| refused(ExitCode::Other, what))?;
         let Script { path, text, read } = script;
-        let source = Source { path, text, read, registry: ScriptNames::default() };
+        let registry = ScriptNames::default().with_room(SCRIPT_METRICS_MAX);
+        let source = Source { path, text, read, registry };
         let mut is_aborted = false;
         let loaded = Program::load(source, settings, wall_ns(), &mut |notice| {
             is_aborted |= matches!(notice, Notice::Aborted);
@@ -127,7 +146,7 @@ impl Test {
         let configuration = consolidate(&sources)?;
         warnings.extend(configuration.warnings.iter().cloned());
         configuration.check_functions(&|name| program.function(name).is_some())?;
-        check_supported(&configuration)?;
+        check_supported(&configuration, environment.can_resume)?;
         configure(&mut program, &configuration);
         let (mut registry, metrics) = declare(&program)?;
         let thresholds =
@@ -150,6 +169,8 @@ impl Test {
             roots: environment.roots,
             proxies,
             is_verbose: environment.is_verbose,
+            driver: environment.driver,
+            workers: environment.workers,
             metrics,
         })
     }
@@ -177,6 +198,7 @@ fn hear(notice: Notice<'_>, lines: &Lines) {
             is_console: true,
             ..line(level_of(level), text.to_owned())
         }),
+        Notice::Note(level, text) => lines.put(line(level_of(level), text.to_owned())),
         // The script sleeps for the rest when it is asked again.
         Notice::Idle(idle_ns) => std::thread::sleep(Duration::from_nanos(idle_ns).min(NAP)),
         Notice::Busy | Notice::Aborted => {}
@@ -184,6 +206,10 @@ fn hear(notice: Notice<'_>, lines: &Lines) {
 }
 
 fn script_options(program: &Program, warnings: &mut Vec<String>) -> Result<Options, Refused> {
+    if program.function("options").is_some() {
+        let what = "the options of the script are a function: export what it returns";
+        return Err(refused(ExitCode::Other, what.to_owned()));
+    }
     let Some(text) = program.options() else { return Ok(Options::default()) };
     let value = serde_json::from_str(text).map_err(|error| {
         let what = format!("the options of the script cannot be read as JSON: {error}");
@@ -206,14 +232,11 @@ fn configure(program: &mut Program, configuration: &Configuration) {
 }
 
 /// What k6 can and this cannot.
-fn check_supported(configuration: &Configuration) -> Result<(), Refused> {
+fn check_supported(configuration: &Configuration, can_resume: bool) -> Result<(), Refused> {
     let options = &configuration.options;
     let wrong = |what: &str| Err(refused(ExitCode::InvalidConfig, what.to_owned()));
-    if options.http_debug.as_ref().is_some_and(|debug| !debug.is_empty()) {
-        return wrong("httpDebug is not supported: log what you need with console.log()");
-    }
-    if options.paused == Some(true) {
-        return wrong("a test cannot start paused: there is no REST interface to resume it");
+    if options.paused == Some(true) && !can_resume {
+        return wrong("nothing could resume a test that starts paused: give --address too");
     }
     if configuration.scenarios.iter().any(|scenario| scenario.options.is_some()) {
         return wrong("a scenario has 'options', which are for the browser: it is not supported");
@@ -252,7 +275,7 @@ impl std::fmt::Debug for Test {
     }
 }
 
-/// The options as `exec.test.options` shows them: those that say how VUs run are left out.
+/// The options as `exec.test.options` shows them.
 pub(super) fn options_json(configuration: &Configuration) -> Arc<str> {
-    configuration.options.without_shortcuts().document().to_string().into()
+    configuration.consolidated().document().to_string().into()
 }

@@ -4,16 +4,24 @@
 //! order of things: initialise the VUs, `setup`, the scenarios, `teardown`, thresholds. Meanwhile
 //! each worker counts into a [`Count`] of its own.
 //!
+//! [`Test::record`] runs it the same way and makes a `RunResult` of it, as every other run has one:
+//! the engine records beside each [`Count`].
+//!
 //! The caller gets lines of the log and samples through bounded channels ([`Lines`], [`Points`]),
-//! looks at the run through a [`Handle`], and makes all texts and documents of what comes back
+//! looks at the run through a [`Handle`], may open k6's REST
+//! interface to it ([`Rest`]), and makes all texts and documents of what comes back
 //! ([`Ran`]). Absent on purpose, as in all of this crate: flags, terminals, signals, files.
 
 mod account;
 mod cast;
 mod count;
+mod gates;
 mod handle;
 mod load;
 mod news;
+mod plan;
+mod record;
+mod rest;
 mod run;
 mod sets;
 #[cfg(test)]
@@ -25,4 +33,7 @@ pub use count::Count;
 pub use handle::{Handle, Phase};
 pub use load::{Environment, Script, Test};
 pub use news::{Lines, LogLine, Point, Points};
+pub use plan::{Planned, Terms};
+pub use record::RecordError;
+pub use rest::Rest;
 pub use run::{Ending, Ran};

@@ -1,13 +1,14 @@
 //! What a run tells while it goes on: lines of its log, and samples for outputs. Both go through
-//! bounded channels to the caller's threads. A worker never waits for them: what does not fit is
-//! counted as lost.
+//! bounded channels to the caller's threads. Nothing is left out: a worker waits while a channel is
+//! full, and how long it did is counted, since load that waits is not the load that was asked for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use plimsoll_dialect::k6::metrics::{MetricId, TagSet};
 use plimsoll_dialect::k6::output::Level;
+use plimsoll_io::clock;
 
 /// The most lines that wait to be written.
 const LINES_MAX: usize = 10_000;
@@ -17,6 +18,41 @@ const BATCHES_MAX: usize = 2_000;
 
 /// How many samples go on together.
 pub(super) const BATCH_POINTS: usize = 512;
+
+/// The end of a bounded channel that things go into.
+#[derive(Debug)]
+struct Inlet<T> {
+    sender: SyncSender<T>,
+    /// How long threads have waited for room, added up, ns.
+    waited_ns: Arc<AtomicU64>,
+}
+
+impl<T> Clone for Inlet<T> {
+    fn clone(&self) -> Self {
+        Self { sender: self.sender.clone(), waited_ns: Arc::clone(&self.waited_ns) }
+    }
+}
+
+impl<T> Inlet<T> {
+    fn new(room: usize) -> (Self, Receiver<T>) {
+        let (sender, receiver) = sync_channel(room);
+        (Self { sender, waited_ns: Arc::default() }, receiver)
+    }
+
+    /// Waits for room, and counts the wait. A receiver that is gone has failed, and says so itself.
+    fn put(&self, it: T) {
+        if let Err(TrySendError::Full(it)) = self.sender.try_send(it) {
+            let began_ns = clock::now_ns();
+            let _ = self.sender.send(it);
+            let waited_ns = clock::now_ns().saturating_sub(began_ns);
+            self.waited_ns.fetch_add(waited_ns, Ordering::Relaxed);
+        }
+    }
+
+    fn waited_ns(&self) -> u64 {
+        self.waited_ns.load(Ordering::Relaxed)
+    }
+}
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,36 +71,25 @@ pub struct LogLine {
 
 /// Takes lines of the log.
 #[derive(Debug, Clone)]
-pub struct Lines {
-    sender: SyncSender<LogLine>,
-    lost: Arc<AtomicU64>,
-}
+pub struct Lines(Inlet<LogLine>);
 
 impl Lines {
     /// Lines, and where they come out.
     #[must_use]
     pub fn new() -> (Self, Receiver<LogLine>) {
-        let (sender, receiver) = sync_channel(LINES_MAX);
-        (Self { sender, lost: Arc::default() }, receiver)
+        let (lines, receiver) = Inlet::new(LINES_MAX);
+        (Self(lines), receiver)
     }
 
-    /// Takes a line if there is room.
-    pub fn offer(&self, line: LogLine) {
-        if self.sender.try_send(line).is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Takes a line, and waits for room. Not for workers.
+    /// Takes a line, and waits for room.
     pub fn put(&self, line: LogLine) {
-        // A reader that has gone away has read enough.
-        let _ = self.sender.send(line);
+        self.0.put(line);
     }
 
-    /// How many lines there was no room for.
+    /// How long threads have waited for room, added up, ns.
     #[must_use]
-    pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+    pub fn waited_ns(&self) -> u64 {
+        self.0.waited_ns()
     }
 }
 
@@ -87,30 +112,54 @@ pub struct Point {
 
 /// Takes samples.
 #[derive(Debug, Clone)]
-pub struct Points {
-    sender: SyncSender<Vec<Point>>,
-    lost: Arc<AtomicU64>,
-}
+pub struct Points(Inlet<Vec<Point>>);
 
 impl Points {
     /// Samples, and where they come out.
     #[must_use]
     pub fn new() -> (Self, Receiver<Vec<Point>>) {
-        let (sender, receiver) = sync_channel(BATCHES_MAX);
-        (Self { sender, lost: Arc::default() }, receiver)
+        let (points, receiver) = Inlet::new(BATCHES_MAX);
+        (Self(points), receiver)
     }
 
-    /// Takes a batch if there is room.
-    pub(super) fn offer(&self, batch: Vec<Point>) {
-        let count = batch.len() as u64;
-        if self.sender.try_send(batch).is_err() {
-            self.lost.fetch_add(count, Ordering::Relaxed);
-        }
+    /// Takes a batch, and waits for room.
+    pub(super) fn put(&self, batch: Vec<Point>) {
+        self.0.put(batch);
     }
 
-    /// How many samples there was no room for.
+    /// How long threads have waited for room, added up, ns.
     #[must_use]
-    pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+    pub fn waited_ns(&self) -> u64 {
+        self.0.waited_ns()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(number: usize) -> LogLine {
+        let (message, fields) = (number.to_string(), Vec::new());
+        LogLine { wall_ns: 0, level: Level::Info, message, fields, is_console: true }
+    }
+
+    #[test]
+    fn lines_wait_for_room() {
+        let (lines, receiver) = Lines::new();
+        (0..LINES_MAX).for_each(|number| lines.put(line(number)));
+        assert_eq!(lines.waited_ns(), 0);
+        let writer = lines.clone();
+        let writer = std::thread::spawn(move || writer.put(line(LINES_MAX)));
+        let taken: Vec<LogLine> = receiver.iter().take(LINES_MAX + 1).collect();
+        writer.join().expect("it ends");
+        assert!(taken.iter().enumerate().all(|(number, taken)| *taken == line(number)));
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_holds_up_nobody() {
+        let (lines, receiver) = Lines::new();
+        drop(receiver);
+        (0..LINES_MAX * 2).for_each(|number| lines.put(line(number)));
+        assert_eq!(lines.waited_ns(), 0);
     }
 }

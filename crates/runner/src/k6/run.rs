@@ -5,19 +5,21 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
+use plimsoll_core::verdict::{self, Evidence, Pause};
 use plimsoll_dialect::k6::metrics::Book;
 use plimsoll_dialect::k6::summary::Mode;
 use plimsoll_dialect::k6::threshold::Thresholds;
 use plimsoll_dialect::k6::{ExitCode, Refused};
 use plimsoll_engine::vu::{
-    Controls, Ended, Errand, Network, Prepared, Returned, VuError, call, prepare,
+    Cast, Controls, Ended, Errand, Network, Pace, Prepared, Returned, Tally, Testimony, VuError,
+    Witness, call, prepare,
 };
 use plimsoll_io::clock;
-use plimsoll_io::host::CpuTicks;
+use plimsoll_io::host::{CpuTicks, Happened, Snapshot};
 
 use super::account::Account;
 use super::count::{Common, Count, Ids, RoleNames, text_of};
-use super::handle::{Handle, Phase};
+use super::handle::{Figures, Handle, Phase};
 use super::load::{Test, options_json, refused};
 use super::news::{Lines, Points};
 use super::thresholds;
@@ -48,6 +50,12 @@ pub struct Ran {
     pub account: Account,
 }
 
+/// What was recorded beside a run, and what was seen of the host.
+pub(super) struct Loaded<T> {
+    pub(super) ended: Ended<T>,
+    pub(super) testimony: Testimony,
+}
+
 impl Ran {
     /// The exit code.
     #[must_use]
@@ -73,39 +81,66 @@ impl Test {
         lines: &Lines,
         points: Option<Points>,
     ) -> Result<Ran, Refused> {
+        self.load_beside(self.cast()?, handle, (lines, points), &|_| ()).map(|(ran, _)| ran)
+    }
+
+    /// Runs the test while another tally on each worker counts too, which `beside` makes.
+    ///
+    /// # Errors
+    /// As above.
+    pub(super) fn load_beside<T: Tally + 'static>(
+        &self,
+        cast: Cast,
+        handle: &Handle,
+        (lines, points): (&Lines, Option<Points>),
+        beside: &dyn Fn(u32) -> T,
+    ) -> Result<(Ran, Option<Loaded<T>>), Refused> {
         let common = Arc::new(self.common(lines, points));
-        let cast = self.cast()?;
         let has_thresholds = self.thresholds.iter().next().is_some();
         let whole = Book::new(common.registry.clone(), common.is_full);
+        let thresholds = self.thresholds.clone();
+        let account = Account::default();
+        *handle.figures() = Some(Figures { book: whole, thresholds, account });
         thread::scope(|scope| {
             let (sender, parts) = sync_channel::<Book>(cast.workers as usize * 4 + 4);
-            let thresholds = self.thresholds.clone();
-            let watch = move || thresholds::watch(whole, thresholds, &parts, handle);
+            let watch = move || thresholds::watch(&parts, handle);
             let watched = thread::Builder::new().name("thresholds".to_owned());
             let watched = watched.spawn_scoped(scope, watch).map_err(|error| {
                 refused(ExitCode::Other, format!("cannot start a thread: {error}"))
             })?;
-            let early = has_thresholds.then(|| sender.clone());
+            let is_early = has_thresholds || handle.is_watched();
+            let early = is_early.then(|| sender.clone());
             let network = cast.network.clone();
             let now_ns = clock::now_ns();
             let make = |worker: u32| {
-                Count::new(&common, "", (worker == 0).then_some(now_ns), early.clone())
+                let ticks_from_ns = (worker == 0).then_some(now_ns);
+                (Count::new(&common, "", ticks_from_ns, early.clone()), beside(worker))
             };
             let prepared = prepare(cast, handle.controls(), make);
             let prepared = prepared.map_err(|error| not_prepared(error, handle))?;
-            let mut course = Course::new(self, handle, &common, &network, &sender);
-            course.carry_out(prepared);
+            if handle.controls().is_paused() {
+                handle.enter(Phase::Paused, clock::now_ns());
+                handle.controls().await_resumed();
+            }
+            // What comes from now on is too late.
+            handle.controls().resume();
+            let mut course = Course::new(self, handle, &common, &network, &sender, early.as_ref());
+            let loaded = course.carry_out(prepared);
             let run_ns = course.run_ns();
-            let Course { mut endings, account, setup_data, .. } = course;
+            let Course { mut endings, mut account, .. } = course;
             drop((sender, early));
-            let (book, mut thresholds, ended_by) = watched.join().expect("it does not panic");
+            let ended_by = watched.join().expect("it does not panic");
             endings.extend(ended(handle, &ended_by));
-            if thresholds.evaluate(&book, run_ns, true).has_failed && ended_by.is_empty() {
+            let (book, thresholds, beside) = self.judged(handle, run_ns);
+            account.merge(&beside);
+            let has_failed = thresholds.iter().any(|(_, all)| all.iter().any(|it| it.has_failed));
+            if has_failed && ended_by.is_empty() {
                 let failed = thresholds.failed(book.registry()).join(", ");
                 let what = format!("thresholds on metrics '{failed}' have been crossed");
                 endings.push(Ending { code: ExitCode::Thresholds, what });
             }
-            Ok(Ran { book, thresholds, run_ns, setup_data, endings, account })
+            let setup_data = handle.controls().setup_data();
+            Ok((Ran { book, thresholds, run_ns, setup_data, endings, account }, loaded))
         })
     }
 
@@ -138,7 +173,19 @@ impl Test {
         }
     }
 
-    fn common(&self, lines: &Lines, points: Option<Points>) -> Common {
+    /// All that was counted, with thresholds evaluated for the last time.
+    fn judged(&self, handle: &Handle, run_ns: u64) -> (Book, Thresholds, Account) {
+        let mut figures = handle.figures();
+        if let Some(Figures { book, thresholds, .. }) = &mut *figures {
+            thresholds.evaluate(book, run_ns, true);
+        }
+        // Who looks at the figures may still do so while the program lingers.
+        let figures = if handle.is_watched() { figures.clone() } else { figures.take() };
+        let figures = figures.expect("they are there from the beginning of a run");
+        (figures.book, figures.thresholds, figures.account)
+    }
+
+    pub(super) fn common(&self, lines: &Lines, points: Option<Points>) -> Common {
         let role = |scenario: &plimsoll_dialect::k6::scenario::Scenario| RoleNames {
             name: scenario.name.clone(),
             executor: scenario.executor.kind().name(),
@@ -159,6 +206,35 @@ impl Test {
     }
 }
 
+/// What a function returned as JSON, or which part of it JSON cannot hold.
+pub(super) type Data = Result<Option<String>, String>;
+
+impl Test {
+    /// Has a VU that is made for it call `setup` or `teardown`, if the script exports it.
+    pub(super) fn task(
+        &self,
+        name: &str,
+        data: Option<Arc<str>>,
+        limit_ns: u64,
+        controls: &Arc<Controls>,
+        (common, network): (&Arc<Common>, &Network),
+        early: Option<SyncSender<Book>>,
+    ) -> (Result<Data, VuError>, Count) {
+        let root = if name == "setup" { "::setup" } else { "::teardown" };
+        let mut count = Count::new(common, root, None, early);
+        let Some(function) = self.program.function(name) else { return (Ok(Ok(None)), count) };
+        let options = options_json(&self.configuration);
+        let errand = Errand::Call(function, data);
+        let returned =
+            call(&self.program, errand, network, controls, &options, limit_ns, &mut count);
+        let returned = returned.map(|returned| match returned {
+            Returned::Value(value) => value,
+            Returned::Outputs(_) => Ok(None),
+        });
+        (returned, count)
+    }
+}
+
 /// The course of a run, once its VUs are initialised.
 struct Course<'a> {
     test: &'a Test,
@@ -166,10 +242,11 @@ struct Course<'a> {
     common: &'a Arc<Common>,
     network: &'a Network,
     parts: &'a SyncSender<Book>,
+    /// Where counts go while they are made; `None` if only their sum matters.
+    early: Option<&'a SyncSender<Book>>,
     started_ns: u64,
     ended_ns: u64,
     endings: Vec<Ending>,
-    setup_data: Option<Arc<str>>,
     account: Account,
 }
 
@@ -180,6 +257,7 @@ impl<'a> Course<'a> {
         common: &'a Arc<Common>,
         network: &'a Network,
         parts: &'a SyncSender<Book>,
+        early: Option<&'a SyncSender<Book>>,
     ) -> Self {
         let started_ns = clock::now_ns();
         Self {
@@ -188,26 +266,34 @@ impl<'a> Course<'a> {
             common,
             network,
             parts,
+            early,
             started_ns,
             ended_ns: started_ns,
             endings: Vec::new(),
-            setup_data: None,
             account: Account::default(),
         }
     }
 
-    fn carry_out(&mut self, prepared: Prepared<Count>) {
+    fn carry_out<T: Tally>(&mut self, prepared: Prepared<(Count, T)>) -> Option<Loaded<T>> {
+        let mut loaded = None;
         self.handle.enter(Phase::Setup, self.started_ns);
         let options = &self.test.configuration.options;
-        let is_set_up = options.no_setup == Some(true) || self.set_up();
+        // It may have been ended while it was paused.
+        let is_ended = self.handle.controls().is_aborted();
+        let is_set_up = !is_ended && (options.no_setup == Some(true) || self.set_up());
         if is_set_up {
             self.handle.enter(Phase::Scenarios, clock::now_ns());
-            let ticks = CpuTicks::read();
-            let ran = prepared.run(self.setup_data.clone());
+            let (ticks, before) = (CpuTicks::read(), Snapshot::read());
+            let witness = Witness::begin();
+            let ran = prepared.run();
             self.account.host_share =
                 ticks.zip(CpuTicks::read()).map(|(before, after)| after.busy_share_since(&before));
             match ran {
-                Ok(ended) => self.add_up(ended),
+                Ok(ended) => {
+                    let testimony = witness.end();
+                    let ended = self.add_up(ended, &Snapshot::read().since(&before));
+                    loaded = Some(Loaded { ended, testimony });
+                }
                 Err(error) => self.endings.extend(not_run(error)),
             }
             self.handle.enter(Phase::Teardown, clock::now_ns());
@@ -221,6 +307,7 @@ impl<'a> Course<'a> {
         }
         self.ended_ns = clock::now_ns();
         self.handle.enter(Phase::Done, self.ended_ns);
+        loaded
     }
 
     fn run_ns(&self) -> u64 {
@@ -229,11 +316,14 @@ impl<'a> Course<'a> {
 
     /// Whether the run may go on.
     fn set_up(&mut self) -> bool {
+        if self.test.program.function("setup").is_none() {
+            return true;
+        }
         let limit_ns = self.test.configuration.setup_timeout_ns;
         let controls = Arc::clone(self.handle.controls());
         match self.task("setup", None, limit_ns, &controls) {
             Ok(Ok(data)) => {
-                self.setup_data = data.map(Into::into);
+                controls.set_setup_data(data.map(Into::into));
                 true
             }
             Ok(Err(unfit)) => {
@@ -257,7 +347,7 @@ impl<'a> Course<'a> {
         let mut controls = Controls::new(0);
         controls.facts = Arc::clone(&self.handle.controls().facts);
         let controls = Arc::new(controls);
-        let data = self.setup_data.clone();
+        let data = self.handle.controls().setup_data();
         if let Err(error) = self.task("teardown", data, limit_ns, &controls) {
             let ending = match error {
                 VuError::Aborted => aborted(controls.abort_reason()),
@@ -274,28 +364,19 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Has a VU that is made for it call a function, if the script exports it. Gives what that
-    /// returned, as JSON, or which part of it JSON cannot hold.
+    /// Calls a function, and hands on what it has counted.
     fn task(
         &mut self,
         name: &str,
         data: Option<Arc<str>>,
         limit_ns: u64,
         controls: &Arc<Controls>,
-    ) -> Result<Result<Option<String>, String>, VuError> {
-        let Some(function) = self.test.program.function(name) else { return Ok(Ok(None)) };
-        let root = if name == "setup" { "::setup" } else { "::teardown" };
-        let mut count = Count::new(self.common, root, None, None);
-        let options = options_json(&self.test.configuration);
-        let errand = Errand::Call(function, data);
-        let program = &self.test.program;
-        let returned =
-            call(program, errand, self.network, controls, &options, limit_ns, &mut count);
+    ) -> Result<Data, VuError> {
+        let early = self.early.cloned();
+        let (returned, count) =
+            self.test.task(name, data, limit_ns, controls, (self.common, self.network), early);
         self.hand_over(count);
-        match returned? {
-            Returned::Value(value) => Ok(value),
-            Returned::Outputs(_) => Ok(Ok(None)),
-        }
+        returned
     }
 
     fn hand_over(&mut self, count: Count) {
@@ -305,19 +386,42 @@ impl<'a> Course<'a> {
         let _ = self.parts.send(book);
     }
 
-    fn add_up(&mut self, ended: Ended<Count>) {
+    /// Adds up what was counted. Gives back what was recorded beside it.
+    fn add_up<T>(&mut self, ended: Ended<(Count, T)>, happened: &Happened) -> Ended<T> {
         let took_ns = ended.ended_ns.saturating_sub(ended.started_ns).max(1);
-        let busiest_ns = ended.busy_ns.iter().copied().max().unwrap_or(0);
+        let busiest_ns = ended.paces.iter().map(|pace| pace.busy_ns).max().unwrap_or(0);
         self.account.busiest_share = busiest_ns as f64 / took_ns as f64;
+        let evidence = evidence(&ended.paces, ended.started_ns, took_ns, happened);
+        self.account.causes = verdict::of_host(&evidence);
         self.account.workers = u32::try_from(ended.tallies.len()).unwrap_or(u32::MAX);
         let progress = &self.handle.controls().progress;
         let started = |role: &plimsoll_engine::vu::RoleProgress| {
             role.started.load(std::sync::atomic::Ordering::Relaxed)
         };
         self.account.started = progress.iter().map(started).sum();
-        for count in ended.tallies {
-            self.hand_over(count);
-        }
+        let (counts, tallies): (Vec<Count>, Vec<T>) = ended.tallies.into_iter().unzip();
+        counts.into_iter().for_each(|count| self.hand_over(count));
+        let Ended { started_ns, ended_ns, paces, driver, .. } = ended;
+        Ended { tallies, started_ns, ended_ns, paces, driver }
+    }
+}
+
+/// What the workers' threads and the host tell of what kept the tester from its work.
+fn evidence(paces: &[Pace], started_ns: u64, took_ns: u64, happened: &Happened) -> Evidence {
+    let pauses = paces.iter().flat_map(|pace| &pace.standstills).map(|standstill| Pause {
+        at_ns: standstill.at_ns.saturating_sub(started_ns),
+        for_ns: standstill.for_ns,
+    });
+    let delayed = paces.iter().map(|pace| pace.run_delay_ns as f64 / took_ns as f64);
+    Evidence {
+        elapsed_ns: took_ns,
+        worker_run_delay: delayed.collect(),
+        pauses: pauses.collect(),
+        paused_ns: paces.iter().map(|pace| pace.stood_still_ns).max().unwrap_or(0),
+        throttled_ns: happened.throttling.throttled_ns,
+        steal_share: happened.steal_share,
+        clock_step_ns: happened.clock_step_ns,
+        ..Evidence::default()
     }
 }
 
@@ -330,6 +434,7 @@ fn ended(handle: &Handle, ended_by: &[String]) -> Option<Ending> {
             format!("thresholds on metrics '{failed}' were crossed; one of them ended the test")
         }
         ExitCode::Interrupted => "the test was ended by a signal".to_owned(),
+        ExitCode::StoppedByRest => "the test was ended by the REST interface".to_owned(),
         _ => return Some(aborted(handle.controls().abort_reason())),
     };
     Some(Ending { code: cause, what })

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use plimsoll_dialect::k6::ExitCode;
+use plimsoll_core::plan::DriverPlan;
 use plimsoll_dialect::k6::metrics::{Book, Kind, Registry, Sink, SystemTags, TagSet};
 use plimsoll_dialect::k6::options::{Options, Sources};
 use plimsoll_dialect::k6::output::Level;
 use plimsoll_dialect::k6::runtime::{Runtime, RuntimeFlags};
+use plimsoll_dialect::k6::{ExitCode, SecretSources};
 use plimsoll_engine::vu::{IterationEnded, Outcome, Place, RequestEnded, Tally};
 use plimsoll_script::js::{self, Failure, Timings};
 
+use super::account::Account;
 use super::count::{Common, Count, Ids, RoleNames};
+use super::handle::Figures;
 use super::news::{Lines, LogLine, Point, Points};
 use super::{Environment, Handle, Script, Test, thresholds};
 
@@ -92,6 +95,7 @@ const REQUEST: RequestEnded<'_> = RequestEnded {
     intended_ns: 1_000,
     started_ns: 2_000,
     ended_ns: 4_000,
+    unread_ns: 0,
     timings: Timings {
         blocked_ns: 1_000_000,
         connecting_ns: 500_000,
@@ -223,23 +227,6 @@ fn lines_say_where_they_come_from() {
     assert_eq!(fields, ["constant-vus", "shop", "stacktrace"]);
 }
 
-#[test]
-fn what_does_not_fit_is_counted_as_lost() {
-    let (lines, receiver) = Lines::new();
-    let line = |message: &str| LogLine {
-        wall_ns: 0,
-        level: Level::Info,
-        message: message.to_owned(),
-        fields: Vec::new(),
-        is_console: false,
-    };
-    for _ in 0..10_003 {
-        lines.offer(line("x"));
-    }
-    assert_eq!(lines.lost(), 3);
-    assert_eq!(receiver.try_iter().count(), 10_000);
-}
-
 fn environment(flags: Options) -> Environment {
     let runtime = Runtime::new(&RuntimeFlags::default(), &|_| None, true).expect("defaults");
     Environment {
@@ -249,12 +236,16 @@ fn environment(flags: Options) -> Environment {
         variable: |_| None,
         user_agent: String::new(),
         roots: None,
+        secrets: SecretSources::default(),
         seed: 1,
+        can_resume: false,
         is_verbose: false,
+        driver: DriverPlan::Auto,
+        workers: None,
     }
 }
 
-fn load(text: &str) -> Result<Test, (ExitCode, String)> {
+pub(super) fn load(text: &str) -> Result<Test, (ExitCode, String)> {
     let script = Script {
         path: "/s/main.js".to_owned(),
         text: text.as_bytes().to_vec(),
@@ -286,7 +277,7 @@ fn a_test_is_checked_before_it_is_run() {
         ("export const options = 1;".to_owned() + run, 104, "are not an object"),
         ("export const options = { vus: -1 };".to_owned() + run, 104, "vus is -1"),
         ("export const options = {};".to_owned(), 104, "calls 'default'"),
-        ("export const options = { paused: true };".to_owned() + run, 104, "cannot start paused"),
+        ("export const options = { paused: true };".to_owned() + run, 104, "nothing could resume"),
         (
             format!("export const options = {{ thresholds: {{ no: ['count>1'] }} }}; {run}"),
             104,
@@ -361,11 +352,13 @@ fn thresholds_see_what_workers_hand_over() {
         sender.send(part).expect("room");
     }
     drop(sender);
-    let whole = Book::new(test.registry.clone(), false);
     let handle: Handle = test.handle();
-    let (whole, mut judged, ended_by) =
-        thresholds::watch(whole, test.thresholds.clone(), &parts, &handle);
-    assert_eq!(whole.sink(id).map(Sink::count), Some(2));
-    assert!(judged.evaluate(&whole, 1, true).has_failed);
+    let book = Book::new(test.registry.clone(), false);
+    let (thresholds, account) = (test.thresholds.clone(), Account::default());
+    *handle.figures() = Some(Figures { book, thresholds, account });
+    let ended_by = thresholds::watch(&parts, &handle);
+    let mut figures = handle.figures().take().expect("they are there");
+    assert_eq!(figures.book.sink(id).map(Sink::count), Some(2));
+    assert!(figures.thresholds.evaluate(&figures.book, 1, true).has_failed);
     assert!(ended_by.is_empty(), "it was over before anything was judged");
 }

@@ -1,10 +1,10 @@
-//! The event loop of a virtual user: jobs of promises, timers, and answers to requests that nobody
-//! waits for in a call.
+//! The event loop of a virtual user: jobs of promises, timers, news of sockets, and answers to
+//! requests that nobody waits for in a call.
 //!
 //! A task is over when the loop is empty.
 
 use super::ffi::{self, Raw};
-use super::inner::Inner;
+use super::inner::{Got, Inner};
 use super::step::Step;
 use super::value::{Context, ErrorKind, Outcome, PromiseState, Thrown, Value};
 
@@ -134,13 +134,23 @@ pub(super) fn run<'js>(context: Context<'js>, returned: Value<'js>) -> Outcome<'
             super::api::http::settle(context, request)?;
             continue;
         }
+        let told = inner.grpc.borrow_mut().next();
+        if let Some(told) = told {
+            super::api::grpc::tell(context, told)?;
+            continue;
+        }
+        let is_idle = || inner.requests.borrow().is_idle() && inner.grpc.borrow().is_idle();
         let next = inner.timers.borrow().next();
+        let listens = inner.sockets.borrow().has_listener();
         match next {
             Some((number, due_ns)) if due_ns <= inner.now_ns.get() => fire(context, number)?,
-            None if inner.requests.borrow().is_idle() => break,
+            None if !listens && is_idle() => break,
             next => {
                 let wait_ns = next.map(|(_, due_ns)| due_ns - inner.now_ns.get());
-                inner.ask(context, Step::Wait(wait_ns))?;
+                let step = if listens { Step::Listen(None, wait_ns) } else { Step::Wait(wait_ns) };
+                if let Got::News(socket) = inner.ask(context, step)? {
+                    super::api::sockets::deliver(context, socket)?;
+                }
             }
         }
     }
@@ -215,4 +225,6 @@ pub(super) fn clear(context: Context<'_>) {
     }
     forget_unhandled(context, None);
     super::api::http::forget(context);
+    super::api::grpc::forget(context);
+    super::api::sockets::forget(context);
 }

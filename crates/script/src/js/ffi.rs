@@ -41,6 +41,7 @@ pub(super) struct Raw {
     pub tag: i64,
 }
 
+pub(super) const TAG_SYMBOL: i64 = -8;
 pub(super) const TAG_STRING: i64 = -7;
 pub(super) const TAG_STRING_ROPE: i64 = -6;
 pub(super) const TAG_MODULE: i64 = -3;
@@ -219,6 +220,7 @@ unsafe extern "C" {
     pub(super) fn JS_IsAsyncFunction(value: Raw) -> bool;
     pub(super) fn JS_IsPromise(value: Raw) -> bool;
     pub(super) fn JS_IsError(value: Raw) -> bool;
+    pub(super) fn JS_IsDate(value: Raw) -> bool;
     pub(super) fn JS_GetLength(ctx: *mut Context, object: Raw, length: *mut i64) -> c_int;
     pub(super) fn JS_GetProperty(ctx: *mut Context, object: Raw, name: u32) -> Raw;
     pub(super) fn JS_GetPropertyUint32(ctx: *mut Context, object: Raw, index: u32) -> Raw;

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use corosensei::Yielder;
 
 use super::api::classes::Classes;
+use super::api::grpc::Slots;
 use super::api::http::{Expected, Requests, SharedJar};
+use super::api::sockets::Sockets;
 use super::events::{Kept, Timers};
 use super::execution::Execution;
 use super::ffi;
@@ -49,6 +51,12 @@ pub(super) enum Got {
     Woken,
     /// The answer to a request; it is with the request.
     Ended(u32),
+    /// What has become of a channel or a call; it is there.
+    Told,
+    /// News of a socket; it is with the sockets.
+    News(u32),
+    /// Bytes that wait to be sent on a socket.
+    Queued(u64),
 }
 
 /// See the head of this module.
@@ -74,6 +82,9 @@ pub(super) struct Inner {
     /// Promises that were rejected and have no handler.
     pub unhandled: RefCell<Vec<(Kept, Kept)>>,
     pub requests: RefCell<Requests>,
+    /// Channels and calls of gRPC.
+    pub grpc: RefCell<Slots>,
+    pub sockets: RefCell<Sockets>,
     pub classes: Cell<Classes>,
     /// The files that are being required, the main one first: `open()` starts there.
     pub requiring: RefCell<Vec<String>>,
@@ -130,6 +141,8 @@ impl Inner {
             timers: RefCell::default(),
             unhandled: RefCell::default(),
             requests: RefCell::default(),
+            grpc: RefCell::default(),
+            sockets: RefCell::default(),
             classes: Cell::default(),
             requiring: RefCell::default(),
             required: RefCell::default(),
@@ -184,6 +197,15 @@ impl Inner {
                 self.requests.borrow_mut().answer(&answer);
                 Got::Ended(answer.request)
             }
+            Some(Reply::Grpc(told)) => {
+                self.grpc.borrow_mut().take(&told);
+                Got::Told
+            }
+            Some(Reply::News(socket, news)) => {
+                self.sockets.borrow_mut().keep(socket, &news);
+                Got::News(socket)
+            }
+            Some(Reply::Queued(bytes)) => Got::Queued(bytes),
         }
     }
 

@@ -26,14 +26,19 @@ const PARTS: [(&str, &str); 3] = [
 ];
 
 /// The modules that are built in, as far as they are JavaScript.
-const BUILT_IN: [(&str, &str); 7] = [
+const BUILT_IN: [(&str, &str); 12] = [
+    ("plimsoll:blob", include_str!("lib/blob.js")),
     ("plimsoll:csv", include_str!("lib/csv.js")),
     ("plimsoll:fs", include_str!("lib/fs.js")),
+    ("plimsoll:grpc", include_str!("lib/grpc.js")),
     ("plimsoll:html", include_str!("lib/html.js")),
     ("plimsoll:html/attributes", include_str!("lib/html_attributes.js")),
     ("plimsoll:html/response", include_str!("lib/response_html.js")),
+    ("plimsoll:sockets/close", include_str!("lib/sockets_close.js")),
     ("plimsoll:subtle", include_str!("lib/subtle.js")),
     ("plimsoll:subtle/der", include_str!("lib/subtle_der.js")),
+    ("plimsoll:websockets", include_str!("lib/websockets.js")),
+    ("plimsoll:ws", include_str!("lib/ws.js")),
 ];
 
 /// Libraries that are refused, and why.

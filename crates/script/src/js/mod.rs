@@ -20,6 +20,8 @@
 //!
 //! What goes on the wire for a request, and what comes of the response, is in [`http`].
 //!
+//! What a script asks of gRPC, and where it gets schemas from, is in [`grpc`].
+//!
 //! Absent on purpose: sockets, files and clocks. Requests are steps, files come through a function,
 //! and the time is an argument of each call. `__VU` and `__ITER` are 32 and 53 bits wide.
 
@@ -29,6 +31,7 @@ mod errors;
 mod events;
 mod execution;
 mod ffi;
+pub mod grpc;
 pub mod http;
 mod inner;
 mod jar;
@@ -48,9 +51,10 @@ mod worker;
 mod tests;
 
 pub use api::http::{Expected, Request, ResponseBody};
+pub use api::sockets::{Dial, Outgoing, Sends};
 pub use execution::{Course, Execution, InstanceFacts, ScenarioFacts};
 pub use program::{Failure, FunctionId, Notice, Program, Secrets, Settings, Source};
-pub use step::{Answer, Ending, Level, Reply, Sample, Step, Timings};
+pub use step::{Answer, Ending, Level, News, Reply, Sample, Step, Timings};
 pub use store::Read;
 pub use vu::{Task, Vu};
 pub use worker::Worker;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use plimsoll_core::metric::Registry;
 use thiserror::Error;
 
+use super::grpc::SchemaSource;
 use super::step::{Ending, Level, Reply, Step};
 use super::store::{Read, Store};
 use super::vu::{Task, Vu};
@@ -39,6 +40,8 @@ pub struct Settings {
     pub throws: bool,
     /// Where `k6/secrets` gets its values from.
     pub secrets: Secrets,
+    /// Where `k6/net/grpc` gets its schemas from.
+    pub schemas: SchemaSource,
     /// Collects garbage whenever an object is made. For tests: it takes very long.
     pub collects_always: bool,
 }
@@ -57,6 +60,7 @@ impl Default for Settings {
             discards_bodies: false,
             throws: false,
             secrets: Secrets::default(),
+            schemas: SchemaSource::default(),
             collects_always: false,
         }
     }
@@ -122,6 +126,8 @@ pub struct Failure {
 pub enum Notice<'a> {
     /// The script has logged a line.
     Line(Level, &'a str),
+    /// The API has told of something in a line.
+    Note(Level, &'a str),
     /// It is still busy.
     Busy,
     /// It does nothing for this long, ns.
@@ -184,6 +190,7 @@ impl Program {
         loop {
             let (flow, reply) = match step {
                 Step::Log(level) => (watch(Notice::Line(level, &vu.line())), Reply::Taken),
+                Step::Note(level) => (watch(Notice::Note(level, &vu.line())), Reply::Taken),
                 Step::Sleep(idle_ns) | Step::Wait(Some(idle_ns)) => {
                     (watch(Notice::Idle(idle_ns)), Reply::Woken)
                 }

@@ -55,7 +55,7 @@ pub(super) const REMOTE: &str = "https://";
 const INTERNAL: &str = "plimsoll:";
 
 /// Modules that are built in.
-pub(super) const BUILT_IN: [&str; 13] = [
+pub(super) const BUILT_IN: [&str; 17] = [
     "k6",
     "k6/crypto",
     "k6/data",
@@ -64,25 +64,22 @@ pub(super) const BUILT_IN: [&str; 13] = [
     "k6/html",
     "k6/http",
     "k6/metrics",
+    "k6/net/grpc",
     "k6/secrets",
     "k6/timers",
+    "k6/websockets",
+    "k6/ws",
     "k6/experimental/csv",
     "k6/experimental/fs",
     "k6/experimental/timers",
+    "k6/experimental/websockets",
 ];
 
 /// Modules of k6 that are refused, and why.
-const REFUSED: [(&str, &str); 7] = [
+const REFUSED: [(&str, &str); 3] = [
     ("k6/browser", "it drives a browser, which is not supported"),
     ("k6/experimental/browser", "it drives a browser, which is not supported"),
     ("k6/experimental/redis", "scripts cannot speak to Redis"),
-    ("k6/net/grpc", "gRPC is not supported in scripts: 'plimsoll run' has flags for it"),
-    ("k6/ws", "WebSocket is not supported in scripts: 'plimsoll run' has flags for it"),
-    ("k6/websockets", "WebSocket is not supported in scripts: 'plimsoll run' has flags for it"),
-    (
-        "k6/experimental/websockets",
-        "WebSocket is not supported in scripts: 'plimsoll run' has flags for it",
-    ),
 ];
 
 /// What a specifier stands for in a file of this path, or in what has this URL; in a part of a

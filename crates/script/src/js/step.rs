@@ -6,6 +6,8 @@
 
 use plimsoll_core::metric::MetricId;
 
+use super::grpc::{Order, Told};
+
 /// What a virtual user does next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
@@ -15,6 +17,21 @@ pub enum Step {
     Begin(u32),
     /// Waits for the answer to a request that is under way; at most this long, ns, if it is given.
     Wait(Option<u64>),
+    /// Does something with its channels and calls of gRPC, and goes on at once. What comes of it is
+    /// told while the script [waits](Step::Wait).
+    Grpc(Order),
+    /// Opens a [socket](super::Vu::dial), and goes on at once.
+    Connect(u32),
+    /// Sends what is [outgoing](super::Vu::outgoing) on a socket, if that is open, and goes on at
+    /// once, with [`Reply::Queued`].
+    Transmit(u32),
+    /// Asks how much waits to be sent on a socket, and goes on at once, with [`Reply::Queued`].
+    Queued(u32),
+    /// Needs a socket no more, which says goodbye if it is open, and goes on at once.
+    Release(u32),
+    /// Waits for the answer to a request, as [`Wait`](Self::Wait), or for news of a socket: of any,
+    /// or of one; at most for this long, ns, if it is given.
+    Listen(Option<u32>, Option<u64>),
     /// Does nothing for this long, ns.
     Sleep(u64),
     /// Records a value of a metric, and goes on at once.
@@ -25,6 +42,9 @@ pub enum Step {
     Leave,
     /// Logs a [line](super::Vu::line), and goes on at once.
     Log(Level),
+    /// Tells of something in a [line](super::Vu::line) that the script did not write to its console,
+    /// and goes on at once.
+    Note(Level),
     /// Has used up its share of the thread, and goes on when others have had theirs.
     Pause,
     /// Has done what it was to do.
@@ -49,7 +69,7 @@ pub enum Level {
     Debug,
     /// `console.log` and `console.info`.
     Info,
-    /// `console.warn`, and what the API warns about.
+    /// `console.warn`, and what the API warns about in notes.
     Warn,
     /// `console.error`.
     Error,
@@ -78,6 +98,39 @@ pub enum Reply<'a> {
     Woken,
     /// A request has ended. It may come at any step that takes time.
     Ended(Answer<'a>),
+    /// What has come of a channel or a call. It may come when it waits for an answer.
+    Grpc(Told<'a>),
+    /// There is news of a socket, by its number. It only comes where the script listens.
+    News(u32, News<'a>),
+    /// How many bytes of the script's messages wait to be sent on a socket.
+    Queued(u64),
+}
+
+/// News of a socket.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::large_enum_variant, reason = "news is lent for one call, and kept nowhere")]
+pub enum News<'a> {
+    /// It is open.
+    Open(Answer<'a>),
+    /// A message of text has come.
+    Text(&'a [u8]),
+    /// A message of bytes has come.
+    Binary(&'a [u8]),
+    /// A ping has come, and was answered.
+    Ping,
+    /// A pong has come.
+    Pong,
+    /// It is over, and its number is free.
+    Over {
+        /// What came of the opening, if it has failed.
+        answer: Answer<'a>,
+        /// The code of the server's Close, or 1006 without one; `None` if it was never open.
+        code: Option<u16>,
+        /// The reason that the server gave; often empty.
+        reason: &'a str,
+        /// What went wrong; empty if the server has closed.
+        error: &'a str,
+    },
 }
 
 /// What came of a request.

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::metric::{Kind, MetricId, Registry};
 
+use super::grpc::Methods;
+
 /// Reads a file by its absolute path, or what was kept of a URL, which begins with `https://`. What
 /// it says when it cannot is part of a message.
 pub type Read = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
@@ -44,6 +46,8 @@ struct Found {
     files: HashMap<String, Arc<[u8]>>,
     files_bytes: usize,
     arrays: HashMap<String, Rows>,
+    /// Schemas of gRPC, by what the script has asked for.
+    schemas: HashMap<String, Methods>,
     registry: Registry,
     /// The metrics whose values are times.
     times: HashSet<String>,
@@ -97,6 +101,25 @@ impl Store {
         Ok(bytes)
     }
 
+    /// A schema of gRPC, which `make` makes when it is asked for the first time.
+    ///
+    /// # Errors
+    /// What is wrong, one line.
+    pub(super) fn schema(
+        &self,
+        key: &str,
+        make: impl FnOnce() -> Result<Methods, String>,
+    ) -> Result<Methods, String> {
+        let known = self.found().schemas.get(key).map(Methods::clone);
+        if let Some(methods) = known {
+            return Ok(methods);
+        }
+        // Not under the lock: it reads files, which are in the store.
+        let methods = make()?;
+        self.found().schemas.insert(key.to_owned(), Methods::clone(&methods));
+        Ok(methods)
+    }
+
     pub(super) fn rows(&self, name: &str) -> Option<Rows> {
         self.found().arrays.get(name).cloned()
     }
@@ -144,8 +167,8 @@ impl Store {
 fn cannot_read(path: &str, why: &str) -> String {
     if path.starts_with(super::resolve::REMOTE) {
         return format!(
-            "cannot import '{path}': {why}; nothing is downloaded: save it beside the script, and \
-             import it by its path"
+            "cannot import '{path}': {why}; nothing is downloaded: save it there, or beside the \
+             script and import it by its path"
         );
     }
     format!("cannot read '{path}': {why}")

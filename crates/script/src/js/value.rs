@@ -141,6 +141,20 @@ impl<'js> Value<'js> {
         unsafe { ffi::JS_IsError(self.raw) }
     }
 
+    pub(super) fn is_date(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { ffi::JS_IsDate(self.raw) }
+    }
+
+    pub(super) fn is_symbol(&self) -> bool {
+        self.raw.tag == ffi::TAG_SYMBOL
+    }
+
+    pub(super) fn is_typed_array(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { ffi::JS_GetTypedArrayType(self.raw) >= 0 }
+    }
+
     pub(super) fn is_promise(&self) -> bool {
         // SAFETY: as above.
         unsafe { ffi::JS_IsPromise(self.raw) }
@@ -149,6 +163,20 @@ impl<'js> Value<'js> {
     pub(super) fn is_uncatchable(&self) -> bool {
         // SAFETY: as above.
         unsafe { ffi::JS_IsUncatchableError(self.raw) }
+    }
+
+    /// What kind of value it is, in a word.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.raw.tag {
+            ffi::TAG_UNDEFINED | ffi::TAG_NULL => "nothing",
+            ffi::TAG_BOOL => "boolean",
+            ffi::TAG_INT | ffi::TAG_FLOAT64 => "number",
+            ffi::TAG_STRING | ffi::TAG_STRING_ROPE => "string",
+            ffi::TAG_SYMBOL => "symbol",
+            _ if self.is_array() => "list",
+            _ if self.is_function() => "function",
+            _ => "object",
+        }
     }
 
     pub(super) fn to_bool(&self) -> Result<bool, Thrown> {

@@ -23,10 +23,12 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::api;
 use super::api::http::Request;
+use super::api::sockets::{Dial, Outgoing};
 use super::errors;
 use super::events::{self, Kept};
 use super::execution::Execution;
 use super::ffi;
+use super::grpc::{Call, Channel};
 use super::inner::{self, Halt, Inner, Stage};
 use super::modules;
 use super::program::{Exports, Failure, FunctionId, Shared};
@@ -156,6 +158,33 @@ impl Vu {
     #[must_use]
     pub fn request(&self, number: u32) -> Ref<'_, Request> {
         Ref::map(self.inner.requests.borrow(), |requests| requests.request(number))
+    }
+
+    /// A channel that a step has named, unless it is closed.
+    #[must_use]
+    pub fn channel(&self, number: u32) -> Option<Ref<'_, Channel>> {
+        Ref::filter_map(self.inner.grpc.borrow(), |slots| slots.channel(number)).ok()
+    }
+
+    /// A call that a step has named. It stays until its end was told.
+    #[must_use]
+    pub fn call(&self, number: u32) -> Option<Ref<'_, Call>> {
+        Ref::filter_map(self.inner.grpc.borrow(), |slots| slots.call(number)).ok()
+    }
+
+    /// A socket that [`Step::Connect`] has named. It stays until the socket is over or released.
+    ///
+    /// # Panics
+    /// If no step has named it.
+    #[must_use]
+    pub fn dial(&self, number: u32) -> Ref<'_, Dial> {
+        Ref::map(self.inner.sockets.borrow(), |sockets| sockets.dial(number))
+    }
+
+    /// What [`Step::Transmit`] is to send.
+    #[must_use]
+    pub fn outgoing(&self) -> Ref<'_, Outgoing> {
+        Ref::map(self.inner.sockets.borrow(), |sockets| &sockets.outgoing)
     }
 
     /// What the last task has failed with, or why it asked for the end of the test. It is taken.
@@ -351,12 +380,18 @@ fn evaluate(context: Context<'_>) -> Result<(), Thrown> {
     Ok(())
 }
 
-fn look_at(_: Context<'_>, exported: &Value<'_>) -> Result<Exports, Thrown> {
+fn look_at(context: Context<'_>, exported: &Value<'_>) -> Result<Exports, Thrown> {
     let mut exports = Exports::default();
     exported.for_each_property(|name, value| {
         if value.is_function() {
             exports.functions.push(name.str().into_owned());
         } else if name.bytes() == b"options" && !value.is_nothing() {
+            // JSON would make null of NaN, and an option of null is one that is not set.
+            if let Some(unfit) = unfit(&value, &mut vec!["options".to_owned()])? {
+                return Err(
+                    context.throw(ErrorKind::Type, format!("{unfit}, which options cannot be"))
+                );
+            }
             let json = value.to_json()?;
             exports.options = Some(json.to_text()?.str().into_owned());
         }

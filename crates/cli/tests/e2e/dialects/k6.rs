@@ -12,7 +12,7 @@ use crate::programs::turn_with;
 use crate::support::{Finished, run};
 
 /// Scripts with the flags that they are run with.
-const SCRIPTS: [(&str, &str, &[&str]); 10] = [
+const SCRIPTS: [(&str, &str, &[&str]); 11] = [
     (
         "verbs",
         "import http from 'k6/http';
@@ -82,6 +82,32 @@ const SCRIPTS: [(&str, &str, &[&str]); 10] = [
          }",
         &[],
     ),
+    (
+        "mistakes in calls",
+        "import http from 'k6/http'; import { check } from 'k6';
+         const U = __ENV.URL;
+         const calls = [
+           () => http.get(U, { tags: 5 }), () => http.get(U, { tags: { a: {} } }),
+           () => http.get(U, { headers: { 'X-A': 5 } }),
+           () => http.get(U, { timeout: 'soon' }), () => http.get(U, { timeout: '5s' }),
+           () => http.get(U, { responseType: 'json' }), () => http.get(U, { jar: 5, cookies: { a: null } }),
+           () => http.get(U, { cookies: { a: { replace: true } } }), () => http.get(U, { responseCallback: 5 }),
+           () => http.get(U, 5), () => http.post(U, 5), () => http.post(U, true), () => http.post(U, ['a']),
+           () => http.post(U, 'x', { compression: 'lzma' }), () => http.request('get', U),
+           () => http.request('PaTcH', U, 'x'),
+           () => http.batch([{ method: 'GET', url: U, body: 'x' }])[0],
+           () => http.batch([['GET', U, 'x']])[0],
+         ];
+         export const options = { vus: 1, iterations: 1 };
+         export default function () {
+           calls.forEach((call, at) => {
+             const r = call();
+             check(r, { [`${at}: ${r.status} ${r.error_code}`]: true });
+           });
+           check(1, 5); check(1, { a: true }, 5);
+         }",
+        &[],
+    ),
     ("abort", "import exec from 'k6/execution'; export default function () { exec.test.abort('x'); }", &[]),
     ("fail", "import exec from 'k6/execution'; export default function () { exec.test.fail('x'); }", &[]),
     (
@@ -146,7 +172,7 @@ fn make(is_ours: bool, folder: &Path, recorder: &Recorder, flags: &[&str]) -> Ma
 }
 
 /// Counts samples by metric, tags and metadata, and the lines that introduce metrics.
-fn samples_of(text: &str) -> BTreeMap<String, u64> {
+pub(super) fn samples_of(text: &str) -> BTreeMap<String, u64> {
     let mut samples = BTreeMap::new();
     for line in text.lines() {
         let line: Value = serde_json::from_str(line).expect("a line of JSON");
@@ -201,7 +227,7 @@ fn counts(export: &Value) -> BTreeMap<String, String> {
 }
 
 /// What stands before the figures of each line of a summary.
-fn labels(stdout: &str) -> Vec<String> {
+pub(super) fn labels(stdout: &str) -> Vec<String> {
     let lines = stdout.lines().map(|line| match line.split_once("...") {
         Some((label, _)) => label.to_owned(),
         None => line.split('=').next().unwrap_or_default().trim_end().to_owned(),
@@ -229,4 +255,29 @@ fn scripts_do_under_us_what_they_do_under_k6() {
         assert_eq!(counts(&theirs.export), counts(&ours.export), "{name}");
         assert_eq!(labels(&theirs.finished.stdout), labels(&ours.finished.stdout), "{name}");
     }
+}
+
+#[test]
+fn values_are_logged_as_k6_logs_them() {
+    let Some(_turn) = turn_with(&["k6"]) else { return };
+    let recorder = Recorder::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "
+        class A { constructor() { this.x = 1; this.f = () => 1; } }
+        export default function () {
+            const o = {}; o.o = o;
+            console.log({ a: 1, b: 'x' }, [1, 'a', null, undefined, [2]], 's', 1.5, null, undefined, true);
+            console.log(new Map([['a', 1]]), new Set([1]), new Date(0), /a/g, [], {}, Object.create(null));
+            console.log(function foo() {}, () => 1, class B {}, new A(), Symbol('q'), { s: Symbol('z') });
+            console.log({ e: new Error('boom') }, NaN, Infinity, -0, 10n, 1e21, 1e-7);
+            console.log(new Uint8Array([1, 2]), new ArrayBuffer(3), o, [undefined, () => 1]);
+            console.log({ toJSON() { return 'tj'; } }, { a: { b: [{ c: 1 }] } }, { 'k y': 1, '<': '>' });
+            console.log('multi\\nline', '%s', { a: 'x\"y' }); console.log(); console.log('');
+            console.error({ a: 1 });
+        }";
+    std::fs::write(folder.path().join("script.js"), script).expect("a script");
+    let flags = ["--log-format", "raw"];
+    let [theirs, ours] =
+        [false, true].map(|is_ours| make(is_ours, folder.path(), &recorder, &flags));
+    assert_eq!(ours.finished.stderr, theirs.finished.stderr);
 }

@@ -1,8 +1,11 @@
 //! Other testers' command lines, with the real one and with us, against one server: the same
 //! labels in the same order at the same columns, and the same requests on the wire.
 
+mod arrivals;
 mod fortio;
 mod k6;
+mod k6_grpc;
+mod k6_sockets;
 mod outputs;
 mod recorder;
 mod scripts;

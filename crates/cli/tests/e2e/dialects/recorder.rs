@@ -1,16 +1,20 @@
-//! A server that remembers the bytes it was sent, connection by connection, and answers each
-//! request with a few bytes.
+//! A server that remembers the bytes it was sent and when, connection by connection, and answers
+//! each request with a few bytes.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\nX-Token: t0k3n\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok";
 
 /// Requests as they came, in order, for each connection that sent any.
-type Seen = Arc<Mutex<Vec<Vec<String>>>>;
+type Seen = Arc<Mutex<Vec<Vec<Request>>>>;
+
+/// When a request was there, since 1970, and its bytes as text.
+type Request = (Duration, String);
 
 /// The server. Its threads end with the connections.
 pub(super) struct Recorder {
@@ -40,16 +44,20 @@ impl Recorder {
     /// What was seen since the last time, with the server's own address written as HOST.
     pub(super) fn take(&self) -> Vec<Vec<String>> {
         let own = self.address.to_string();
-        let mut seen = std::mem::take(&mut *lock(&self.seen));
-        for request in seen.iter_mut().flatten() {
-            *request = request.replace(&own, "HOST");
-        }
-        seen.retain(|requests| !requests.is_empty());
-        seen
+        let seen = std::mem::take(&mut *lock(&self.seen));
+        let texts = |requests: Vec<Request>| -> Vec<String> {
+            requests.into_iter().map(|(_, text)| text.replace(&own, "HOST")).collect()
+        };
+        seen.into_iter().filter(|requests| !requests.is_empty()).map(texts).collect()
+    }
+
+    /// What was seen since the last time, and when.
+    pub(super) fn take_timed(&self) -> Vec<Request> {
+        std::mem::take(&mut *lock(&self.seen)).into_iter().flatten().collect()
     }
 }
 
-fn lock(seen: &Seen) -> MutexGuard<'_, Vec<Vec<String>>> {
+fn lock(seen: &Seen) -> MutexGuard<'_, Vec<Vec<Request>>> {
     seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
@@ -69,7 +77,8 @@ fn record(mut stream: TcpStream, seen: &Seen) {
             let request: Vec<u8> = bytes.drain(..request_bytes).collect();
             // Taken away meanwhile: nobody asks any more.
             if let Some(requests) = lock(seen).get_mut(number) {
-                requests.push(String::from_utf8_lossy(&request).into_owned());
+                let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                requests.push((at, String::from_utf8_lossy(&request).into_owned()));
             }
             if stream.write_all(ANSWER).is_err() {
                 return;

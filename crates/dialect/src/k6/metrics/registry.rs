@@ -228,12 +228,18 @@ impl Registry {
     }
 
     /// Makes the submetric of requests with expected responses, which summaries show when the tag
-    /// is set. Call it after thresholds have made theirs.
+    /// is set, unless a threshold has made one of these tags. Call it after thresholds have made theirs.
     ///
     /// # Errors
     /// One metric more than there may be.
     pub fn select_expected(&mut self, tags: &SystemTags) -> Result<(), MetricError> {
-        if tags.has(SystemTag::ExpectedResponse) {
+        let own = TagSet::of([("expected_response", "true")]);
+        let is_there = self.metrics.iter().any(|metric| {
+            metric.part.as_ref().is_some_and(|part| {
+                part.tags == own && self.get(part.of).name == "http_req_duration"
+            })
+        });
+        if tags.has(SystemTag::ExpectedResponse) && !is_there {
             self.select("http_req_duration{expected_response:true}")?;
         }
         Ok(())
@@ -278,20 +284,20 @@ fn is_name(text: &str) -> bool {
 type Selector<'a> = (&'a str, Option<(String, TagSet)>);
 
 /// Takes `metric{tag:value,tag:"value"}` apart. Blanks and quotes around tags and values are not
-/// part of them; a value may have colons, and of a tag given twice the last value counts.
+/// part of them; a value may have colons and braces, and of a tag given twice the last value counts.
 fn split(text: &str) -> Result<Selector<'_>, MetricError> {
     let wrong = || MetricError::Selector(shortened(text));
     let Some((name, rest)) = text.split_once('{') else {
         return if text.contains('}') { Err(wrong()) } else { Ok((text, None)) };
     };
     let inside = rest.strip_suffix('}').ok_or_else(wrong)?;
-    if inside.contains('{') || inside.contains('}') {
-        return Err(wrong());
-    }
     let mut tags = Vec::new();
     for pair in inside.split(',') {
         let (tag, value) = pair.split_once(':').ok_or_else(wrong)?;
         let bare = |text| str::trim_matches(str::trim(text), |c| c == '"' || c == '\'').trim();
+        if tag.is_empty() || value.is_empty() {
+            return Err(wrong());
+        }
         tags.push((bare(tag), bare(value)));
     }
     Ok((name, Some((inside.trim().to_owned(), TagSet::of(tags)))))

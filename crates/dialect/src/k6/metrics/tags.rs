@@ -168,6 +168,11 @@ impl TagSet {
         Self(all.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
 
+    /// Whether another is a clone of this one. Sets that are not may still have the same tags.
+    pub(in crate::k6) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The value of a tag.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {

@@ -47,6 +47,7 @@ fn selections_are_read() {
         ("http_reqs{ scenario : one }", "http_reqs{scenario : one}", &[("scenario", "one")]),
         ("vus{a:b:c}", "vus{a:b:c}", &[("a", "b:c")]),
         ("vus{a:b,a:c}", "vus{a:b,a:c}", &[("a", "c")]),
+        ("vus{name:http://${}.com}", "vus{name:http://${}.com}", &[("name", "http://${}.com")]),
         (r#"vus{y:"a b", x : '1'}"#, r#"vus{y:"a b", x : '1'}"#, &[("x", "1"), ("y", "a b")]),
     ] {
         let id = registry.select(text).expect(text);
@@ -57,7 +58,7 @@ fn selections_are_read() {
     }
     let vus = registry.find("vus").expect("built in");
     assert_eq!(registry.select("vus"), Ok(vus));
-    assert_eq!(registry.get(vus).parts.len(), 3);
+    assert_eq!(registry.get(vus).parts.len(), 4);
     for (text, want) in [
         ("nope", "there is no metric 'nope': name one of k6's or of the script's"),
         ("vus{", "'vus{' is not a metric with tags: write metric{tag:value}"),
@@ -66,7 +67,8 @@ fn selections_are_read() {
         ("vus{a:b", "'vus{a:b' is not a metric with tags"),
         ("vus{a:b}x", "'vus{a:b}x' is not a metric with tags"),
         ("vus}a:b", "'vus}a:b' is not a metric with tags"),
-        ("vus{a:{b}}", "'vus{a:{b}}' is not a metric with tags"),
+        ("vus{a:}", "'vus{a:}' is not a metric with tags"),
+        ("vus{:b}", "'vus{:b}' is not a metric with tags"),
     ] {
         let error = registry.select(text).expect_err(text).to_string();
         assert!(error.starts_with(want), "{error}");
@@ -311,4 +313,19 @@ fn what_was_taken_is_counted_once() {
     let check = whole.check(whole.block(group).checks[0]);
     assert_eq!((check.passes, check.fails), (2, 1));
     assert_eq!(book.sink(checks).map(Sink::count), Some(0));
+}
+
+#[test]
+fn a_submetric_of_expected_responses_is_there_once() {
+    for (text, count) in [
+        ("http_req_duration{expected_response: true}", 1),
+        ("http_req_duration{expected_response:false}", 2),
+        ("http_req_waiting{expected_response:true}", 1),
+    ] {
+        let mut registry = Registry::default();
+        registry.select(text).expect(text);
+        registry.select_expected(&SystemTags::default()).expect("room");
+        let durations = registry.find("http_req_duration").expect("built in");
+        assert_eq!(registry.get(durations).parts.len(), count, "{text}");
+    }
 }

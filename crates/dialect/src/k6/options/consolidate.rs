@@ -70,9 +70,10 @@ pub struct Configuration {
     pub system_tags: SystemTags,
     /// Tags of all samples.
     pub tags: BTreeMap<String, String>,
-    /// All options as they were given, without the shortcuts' results: for what has no default, and
-    /// for `test.options`.
+    /// All options as they were given, without the shortcuts' results: for what has no default.
     pub options: Options,
+    /// The scenarios as they were given, or those that shortcuts stand for.
+    drafts: BTreeMap<String, Draft>,
     /// What is odd but no error, a line each.
     pub warnings: Vec<String>,
 }
@@ -155,6 +156,7 @@ pub fn consolidate(sources: &Sources) -> Result<Configuration, Refused> {
         system_tags: tags,
         tags: options.tags.clone().unwrap_or_default(),
         options,
+        drafts,
         warnings,
     })
 }
@@ -164,6 +166,15 @@ impl Configuration {
     #[must_use]
     pub fn limits(&self) -> Limits {
         Limits::of(&self.needs)
+    }
+
+    /// The options as `exec.test.options` shows them: what says in short how VUs run is among the
+    /// scenarios.
+    #[must_use]
+    pub fn consolidated(&self) -> Options {
+        let (vus, iterations, duration, stages) = (None, None, None, None);
+        let scenarios = Some(self.drafts.clone());
+        Options { vus, iterations, duration, stages, scenarios, ..self.options.clone() }
     }
 
     /// Checks that the script exports the functions that its scenarios call.
@@ -229,6 +240,11 @@ fn scenarios(
             return conflict(shortcut, "scenarios");
         }
     }
+    let is_alone = shortcut.is_none() && options.stages.is_none();
+    if is_alone && options.vus == Some(0) {
+        let what = "option 'vus' is 0: ignored without iterations, duration or stages";
+        warnings.push(what.to_owned());
+    }
     let draft = match shortcut {
         Some("iterations") => Draft {
             iterations: options.iterations,
@@ -246,7 +262,7 @@ fn scenarios(
             stages: options.stages.clone().unwrap_or_default(),
             ..Draft::new(Kind::RampingVus)
         },
-        None if options.vus.is_some() && options.stages.is_none() => {
+        None if is_alone && options.vus.is_some_and(|vus| vus != 0) => {
             if options.scenarios.is_some() {
                 warnings.push("option 'vus' overrides all scenarios".to_owned());
             }

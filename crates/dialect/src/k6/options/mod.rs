@@ -270,12 +270,6 @@ impl Options {
         self.named().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Without those that say how VUs run in short, since scenarios say it too.
-    #[must_use]
-    pub fn without_shortcuts(&self) -> Self {
-        Self { vus: None, iterations: None, duration: None, stages: None, ..self.clone() }
-    }
-
     /// `false` if the name is not one of an option.
     fn read(&mut self, source: &str, name: &str, value: &Value) -> Result<bool, Refused> {
         if value.is_null() {

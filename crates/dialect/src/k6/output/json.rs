@@ -46,22 +46,36 @@ fn submetric(part: &Metric) -> String {
     format!("{{\"name\":{name},\"suffix\":{suffix},\"tags\":{{{selected}}}}}")
 }
 
-/// The line of a sample. It ends with a line break.
-#[must_use]
-pub fn point_line(sample: &Sample<'_>) -> String {
-    let mut line = format!(
-        "{{\"metric\":{},\"type\":\"Point\",\"data\":{{\"time\":\"{}\",\"value\":{},\
-         \"tags\":{{{}}}",
-        quoted(sample.metric),
-        sample.time.rfc3339_nano(),
-        go_shortest(sample.value),
-        tags(sample.tags, escaped),
-    );
-    if !sample.metadata.is_empty() {
-        let _ = write!(line, ",\"metadata\":{{{}}}", tags(sample.metadata, quoted));
+/// Makes the lines of samples. It keeps the text of the last tags: the samples of a request, and
+/// most that follow one another, share them.
+#[derive(Debug, Clone, Default)]
+pub struct PointLines {
+    last: TagSet,
+    text: String,
+}
+
+impl PointLines {
+    /// The line of a sample. It ends with a line break.
+    #[must_use]
+    pub fn line(&mut self, sample: &Sample<'_>) -> String {
+        if !self.last.is_same(sample.tags) {
+            self.last = sample.tags.clone();
+            self.text = tags(sample.tags, escaped);
+        }
+        let mut line = format!(
+            "{{\"metric\":{},\"type\":\"Point\",\"data\":{{\"time\":\"{}\",\"value\":{},\
+             \"tags\":{{{}}}",
+            quoted(sample.metric),
+            sample.time.rfc3339_nano(),
+            go_shortest(sample.value),
+            self.text,
+        );
+        if !sample.metadata.is_empty() {
+            let _ = write!(line, ",\"metadata\":{{{}}}", tags(sample.metadata, quoted));
+        }
+        line.push_str("}}\n");
+        line
     }
-    line.push_str("}}\n");
-    line
 }
 
 fn tags(tags: &TagSet, quote: fn(&str) -> String) -> String {

@@ -13,7 +13,7 @@ mod tests;
 pub use banner::{Banner, banner};
 pub use csv::{Columns, TimeFormat};
 pub use gzip::Gzip;
-pub use json::{metric_line, point_line};
+pub use json::{PointLines, metric_line};
 pub use log::{Format, Level, Record, log_line};
 pub use progress::{Bar, Frame, Live, Status, Totals, bar};
 

@@ -11,7 +11,7 @@ use crate::k6::replay::{Run, SAMPLES};
 fn json_lines_are_k6s_to_the_byte() {
     let run = Run::recorded();
     let mut seen = Vec::new();
-    let mut ours = String::new();
+    let (mut ours, mut lines) = (String::new(), PointLines::default());
     let none = TagSet::default();
     for sample in &run.samples {
         let name = run.registry.get(sample.metric).name.as_str();
@@ -20,7 +20,7 @@ fn json_lines_are_k6s_to_the_byte() {
             ours.push_str(&metric_line(sample.metric, &run.registry, &run.thresholds));
         }
         let (time, value, tags) = (sample.time, sample.value, &sample.tags);
-        ours.push_str(&point_line(&Sample { metric: name, time, value, tags, metadata: &none }));
+        ours.push_str(&lines.line(&Sample { metric: name, time, value, tags, metadata: &none }));
     }
     for (at, (ours, theirs)) in ours.lines().zip(SAMPLES.lines()).enumerate() {
         assert_eq!(ours, theirs, "line {}", at + 1);
@@ -53,7 +53,7 @@ fn metadata_and_zones_have_their_place() {
     let time = WallTime { unix_ns: 1_795_544_765_936_721_343, offset_s: 7200 };
     let sample = Sample { metric: "m", time, value: 1e-7, tags: &tags, metadata: &metadata };
     assert_eq!(
-        point_line(&sample),
+        PointLines::default().line(&sample),
         "{\"metric\":\"m\",\"type\":\"Point\",\"data\":{\"time\":\"2026-11-24T20:26:05.936721343+02:00\",\
          \"value\":1e-07,\"tags\":{\"group\":\"\",\"k\":\"\\u003c\\\"\\u003e\",\"url\":\"a\\u0026b\"},\
          \"metadata\":{\"iter\":\"0\",\"vu\":\"1\"}}}\n"

@@ -71,7 +71,7 @@ pub(super) fn numbers(values: &Values) -> Vec<(String, Value)> {
 }
 
 /// A number as JavaScript writes it: whole ones without a point. What is not finite is null.
-pub(super) fn number(value: f64) -> Value {
+pub(in crate::k6) fn number(value: f64) -> Value {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= EXACT_MAX {
         return json!(value as i64);
@@ -121,7 +121,7 @@ pub(super) fn group(part: &Part, name: &str, path_of_it: &str, shape: &dyn Shape
 }
 
 /// The MD5 of a path, in hexadecimal: an identity, not a secret.
-fn id(path: &str) -> String {
+pub(in crate::k6) fn id(path: &str) -> String {
     let digest = Md5::digest(path.as_bytes());
     digest.iter().fold(String::with_capacity(32), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -13,6 +13,7 @@ mod text;
 mod tests;
 
 pub use export::export;
+pub(in crate::k6) use export::{id, number};
 pub use humanize::TimeUnit;
 pub use machine::{Machine, machine_readable};
 pub use script_data::{ScriptData, script_data};
@@ -246,7 +247,7 @@ impl Reader<'_> {
 }
 
 /// The path of a group or check: the names above it, each after the separator.
-fn path(above: &str, name: &str) -> String {
+pub(in crate::k6) fn path(above: &str, name: &str) -> String {
     format!("{above}{GROUP_SEPARATOR}{name}")
 }
 

@@ -12,7 +12,7 @@ use crate::vu::tally::Tally;
 use crate::vu::user::User;
 
 /// Whether TLS resumes sessions. k6 does not: each new connection is a whole handshake.
-const RESUMES: bool = false;
+pub(super) const RESUMES: bool = false;
 
 /// How a request on the wire has ended.
 pub(super) enum End {

@@ -4,7 +4,7 @@ use std::io;
 
 use plimsoll_conn::{DecodeError, Failure};
 use plimsoll_io::{Operation, OsError};
-use plimsoll_proto::tls::{TlsError, TlsErrorKind};
+use plimsoll_proto::tls::{TlsCause, TlsError, TlsErrorKind};
 use plimsoll_script::js::http::{self, Fault};
 
 /// A fault that owns its words.
@@ -117,25 +117,14 @@ pub(super) fn of_connection(failure: &Failure, has_begun: bool) -> Owned {
 }
 
 fn of_tls(error: &TlsError) -> Owned {
-    let text = error.to_string();
-    let names_no_authority = ["no authority known", "signature that does not verify"];
-    match error.kind() {
-        TlsErrorKind::Certificate if names_no_authority.iter().any(|it| text.contains(it)) => {
-            Owned::UnknownAuthority
-        }
-        TlsErrorKind::Certificate if text.contains("is for ") && text.contains("--sni") => {
-            Owned::WrongName
-        }
-        TlsErrorKind::Protocol if text.contains("is not TLS") => Owned::NotTls,
-        TlsErrorKind::Truncated => Owned::Closed,
-        _ => Owned::Tls(without_advice(&text).to_owned()),
+    match (error.cause(), error.kind()) {
+        (TlsCause::UnknownAuthority, _) => Owned::UnknownAuthority,
+        (TlsCause::WrongName, _) => Owned::WrongName,
+        (TlsCause::NotTls, _) => Owned::NotTls,
+        (TlsCause::Other, TlsErrorKind::Truncated) => Owned::Closed,
+        // Scripts do not have the flags that the advice names.
+        (TlsCause::Other, _) => Owned::Tls(error.what().to_owned()),
     }
-}
-
-/// The text of an error without the flags that it names, which scripts do not have.
-fn without_advice(text: &str) -> &str {
-    let advised = text.find(", or use -k").and_then(|end| text[..end].rfind(": "));
-    advised.map_or(text, |start| &text[..start])
 }
 
 #[cfg(test)]
@@ -154,17 +143,6 @@ mod tests {
         ] {
             let fault = of_system(operation, OsError(errno));
             assert_eq!(fault.as_fault().number(), number, "{operation:?} {errno}");
-        }
-    }
-
-    #[test]
-    fn flags_are_left_out() {
-        for (text, want) in [
-            ("the certificate has expired: renew it, or use -k", "the certificate has expired"),
-            ("a: b: ask for its name with --sni NAME, or use -k", "a: b"),
-            ("the server breaks TLS: why", "the server breaks TLS: why"),
-        ] {
-            assert_eq!(without_advice(text), want);
         }
     }
 }

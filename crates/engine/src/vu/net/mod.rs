@@ -13,8 +13,10 @@
 mod call;
 mod events;
 mod fault;
+mod grpc;
 mod names;
 mod sites;
+mod sockets;
 mod wires;
 
 use std::collections::VecDeque;
@@ -27,14 +29,18 @@ use plimsoll_script::js::http::{Fault, Next};
 use plimsoll_script::js::{Answer, Level};
 
 use super::books::{Actor, Books};
-use super::tally::{RequestEnded, Tally};
+use super::cast::HttpDebug;
+use super::tally::{CutOff, RequestEnded, Tally};
 use super::user::User;
 use crate::deadlines::Deadlines;
 use call::{Call, Phase};
 use events::End;
 use fault::Owned as OwnedFault;
+pub(super) use grpc::News;
+use grpc::{Around, CHANNEL, Grpc};
 pub(super) use sites::Terms;
-use sites::{Sites, Way};
+use sites::{OF_SOCKET, Sites, Way};
+use sockets::Sockets;
 use wires::Wires;
 
 /// How long a connect may take, as in k6, ns.
@@ -49,6 +55,10 @@ struct Owned {
     wires: Vec<u32>,
     /// Its requests that are under way.
     calls: Vec<u32>,
+    /// Its WebSockets.
+    sockets: Vec<u32>,
+    /// Those of them of which there is news.
+    heard: VecDeque<u32>,
     sent_bytes: u64,
     received_bytes: u64,
 }
@@ -59,6 +69,7 @@ pub(super) struct Net<D> {
     terms: Arc<Terms>,
     sites: Sites,
     wires: Wires,
+    sockets: Sockets,
     calls: Vec<Call>,
     free_calls: Vec<u32>,
     owned: Vec<Owned>,
@@ -70,6 +81,10 @@ pub(super) struct Net<D> {
     pending: VecDeque<u32>,
     /// Requests that have ended on a connection, and how; empty between two events.
     ended: Vec<(u32, End)>,
+    grpc: Grpc,
+    /// For how long the worker had not looked when the events came that it takes now, if they were
+    /// there already.
+    pub unread_ns: u64,
 }
 
 impl<D: Driver> Net<D> {
@@ -80,6 +95,7 @@ impl<D: Driver> Net<D> {
             driver,
             sites: Sites::new(Arc::clone(&terms), waker),
             wires: Wires::new(sockets),
+            sockets: Sockets::new(),
             terms,
             calls: Vec::new(),
             free_calls: Vec::new(),
@@ -89,12 +105,15 @@ impl<D: Driver> Net<D> {
             scratch: Scratch::new(0),
             pending: VecDeque::new(),
             ended: Vec::new(),
+            grpc: Grpc::default(),
+            unread_ns: 0,
         }
     }
 
     /// A user begins to exist, whose number in the whole test is `id`.
     pub(super) fn add_user(&mut self, id: u64) {
         self.owned.push(Owned { id, ..Owned::default() });
+        self.grpc.add_user();
     }
 
     /// Begins a request of a user.
@@ -271,13 +290,18 @@ impl<D: Driver> Net<D> {
             intended_ns: call.intended_ns,
             started_ns: call.started_ns,
             ended_ns: now_ns,
+            unread_ns: self.unread_ns,
             timings: call.timings,
         };
         let (tally, place) = books.at(call.actor, now_ns);
+        let debug = self.terms.network.http_debug;
+        if debug != HttpDebug::Off && call.moments.got_ns.is_some() {
+            tally.exchange(&place, &call.flow.exchange(debug == HttpDebug::Whole));
+        }
         tally.request(&place, &ended);
         if let Some(warning) = call.flow.warning() {
             let (tally, place) = books.at(call.actor, now_ns);
-            tally.log(&place, Level::Warn, &warning);
+            tally.note(&place, Level::Warn, &warning);
         }
         if call.leads_on {
             call.leads_on = false;
@@ -322,7 +346,10 @@ impl<D: Driver> Net<D> {
 
     /// When something is due.
     pub(super) fn next_ns(&self) -> u64 {
-        if self.pending.is_empty() { self.deadlines.next_ns() } else { 0 }
+        if !self.pending.is_empty() {
+            return 0;
+        }
+        self.deadlines.next_ns().min(self.grpc.next_ns()).min(self.sockets.next_ns())
     }
 
     /// Looks at what is due: timeouts, and requests that were held back.
@@ -358,7 +385,9 @@ impl<D: Driver> Net<D> {
                 self.deadlines.watch(id, deadline_ns);
             }
         }
+        self.look_at_sockets(now_ns, books);
         self.go_on(now_ns, users, books);
+        self.look_at_calls(&mut Around { now_ns, users, books });
     }
 
     /// Ends a request without an answer from the server.
@@ -411,10 +440,20 @@ impl<D: Driver> Net<D> {
         self.owned[user as usize].wires.retain(|open| *open != wire);
     }
 
-    /// Ends all requests of a user without telling of them, and says how many those are.
-    pub(super) fn cut_off(&mut self, user: u32) -> u64 {
+    /// Cuts off all requests and WebSockets of a user, and says how many requests those are.
+    pub(super) fn cut_off<T: Tally>(
+        &mut self,
+        user: u32,
+        now_ns: u64,
+        books: &mut Books<T>,
+    ) -> u64 {
+        self.cut_off_sockets(user);
         let calls = std::mem::take(&mut self.owned[user as usize].calls);
         for id in &calls {
+            let Call { intended_ns, started_ns, actor, ref moments, .. } = self.calls[*id as usize];
+            let cut = CutOff { intended_ns, started_ns, sent_ns: moments.got_ns };
+            let (tally, place) = books.at(actor, now_ns);
+            tally.cut_off(&place, &cut);
             self.take_off(*id);
             self.forget(*id);
         }
@@ -455,6 +494,15 @@ impl<D: Driver> Net<D> {
         users: &[User],
         books: &mut Books<T>,
     ) {
+        if let Some(channel) = self.wires.channel_of(&event) {
+            return self.channel_event(channel, event, &mut Around { now_ns: at_ns, users, books });
+        }
+        if let Some(wire) = socket_of(&event)
+            && self.sockets.has(wire)
+        {
+            self.handle_socket((wire, event), at_ns, users, books);
+            return;
+        }
         match event {
             Event::Connected(socket) => self.connected(socket.0, at_ns, users, books),
             Event::Sent(socket) => {
@@ -473,7 +521,12 @@ impl<D: Driver> Net<D> {
             Event::Woken => {
                 let mut answered = self.sites.take_answers(at_ns);
                 for id in answered.drain(..) {
-                    if self.calls[id as usize].phase == Phase::Named {
+                    if id & CHANNEL != 0 {
+                        let around = &mut Around { now_ns: at_ns, users, books };
+                        self.find_channel_way(id & !CHANNEL, around);
+                    } else if id & OF_SOCKET != 0 {
+                        self.find_named_socket(id ^ OF_SOCKET, at_ns, users, books);
+                    } else if self.calls[id as usize].phase == Phase::Named {
                         self.find_way(id, at_ns, users, books);
                     }
                 }
@@ -482,5 +535,18 @@ impl<D: Driver> Net<D> {
             Event::SentPart(_) | Event::Accepted { .. } => {}
         }
         self.go_on(at_ns, users, books);
+    }
+}
+
+/// Which socket an event is about.
+fn socket_of(event: &Event) -> Option<u32> {
+    match event {
+        Event::Connected(socket)
+        | Event::Sent(socket)
+        | Event::SentPart(socket)
+        | Event::Ended(socket)
+        | Event::Failed { socket, .. } => Some(socket.0),
+        Event::Received(received) => Some(received.socket.0),
+        Event::Accepted { .. } | Event::Woken => None,
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use plimsoll_conn::{Negotiated, Setup, TlsSetup, connect_request};
 use plimsoll_core::dns::{DnsPolicy, DnsSelect};
 use plimsoll_io::{Route, Waker};
-use plimsoll_proto::tls::{ClientConfig, ClientOptions, ServerName};
+use plimsoll_proto::tls::{ClientConfig, ClientOptions, Identity, ServerName};
 use plimsoll_script::js::http::Origin;
 
 use super::fault::Owned;
@@ -17,6 +17,9 @@ use super::names::Names;
 use crate::vu::cast::Network;
 use crate::vu::run::VuError;
 use crate::vu::scene::NEVER_NS;
+
+/// The bit in the number of who waits for addresses that makes it a WebSocket's, not a request's.
+pub(super) const OF_SOCKET: u32 = 1 << 31;
 
 /// The most servers that a worker knows at a time. One that has more to do with forgets addresses.
 const SITES_MAX: usize = 100_000;
@@ -26,6 +29,8 @@ pub(in crate::vu) struct Terms {
     pub network: Network,
     /// TLS without a certificate of the client, then with each.
     tls: Vec<ClientConfig>,
+    /// The same for WebSockets, which open over HTTP/1.1.
+    socket_tls: Vec<ClientConfig>,
     /// When the next request may be sent, where their rate is limited.
     pub sends_ns: AtomicU64,
 }
@@ -43,19 +48,31 @@ impl Terms {
             let config = ClientConfig::new(&options);
             tls.push(config.map_err(|error| VuError::Host(error.to_string()))?);
         }
-        Ok(Self { network, tls, sends_ns: AtomicU64::new(0) })
+        let of_sockets = |config: &ClientConfig| config.with_alpn(&Negotiated::offered(false));
+        let socket_tls = tls.iter().map(of_sockets).collect::<Result<_, _>>();
+        let socket_tls = socket_tls.map_err(|error| VuError::Host(error.to_string()))?;
+        Ok(Self { network, tls, socket_tls, sends_ns: AtomicU64::new(0) })
     }
 
     /// TLS with the certificate that a server may ask for.
-    fn tls_for(&self, host: &str) -> &ClientConfig {
+    fn tls_for(&self, host: &str, is_socket: bool) -> &ClientConfig {
+        let configs = if is_socket { &self.socket_tls } else { &self.tls };
+        &configs[self.identity_at(host).map_or(0, |at| at + 1)]
+    }
+
+    /// The certificate for a server that asks for one.
+    pub(super) fn identity_for(&self, host: &str) -> Option<&Identity> {
+        self.identity_at(host).map(|at| &self.network.identities[at].1)
+    }
+
+    fn identity_at(&self, host: &str) -> Option<usize> {
         let names = |domain: &String| match domain.strip_prefix("*.") {
             Some(parent) => host.split_once('.').is_some_and(|(_, rest)| rest == parent),
             None => domain == host,
         };
         let is_meant = |domains: &Vec<String>| domains.is_empty() || domains.iter().any(names);
         let mut identities = self.network.identities.iter();
-        let at = identities.position(|(domains, _)| is_meant(domains));
-        &self.tls[at.map_or(0, |at| at + 1)]
+        identities.position(|(domains, _)| is_meant(domains))
     }
 }
 
@@ -67,8 +84,19 @@ enum Known {
     Never(Owned),
 }
 
+/// What connections to a site are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Carries {
+    Requests,
+    /// A WebSocket.
+    Socket,
+    /// A channel of gRPC. No proxy is on the way there, whatever the environment says.
+    Channel,
+}
+
 struct Site {
     is_tls: bool,
+    carries: Carries,
     port: u16,
     /// What is connected to: its host and port, or those of the proxy on the way there.
     dialled: (Box<str>, u16),
@@ -118,11 +146,27 @@ impl Sites {
 
     /// The number of a server.
     pub(super) fn of(&mut self, origin: Origin<'_>) -> u32 {
+        self.find(origin, Carries::Requests)
+    }
+
+    /// The number of a server of gRPC, which is spoken to without a proxy. How a connection is set
+    /// up is not known here.
+    pub(super) fn of_channel(&mut self, host: &str, port: u16) -> u32 {
+        self.find(Origin { is_tls: false, host, port }, Carries::Channel)
+    }
+
+    /// The number of a server of WebSockets, which goes by the origin of the request that opens
+    /// one.
+    pub(super) fn of_socket(&mut self, origin: Origin<'_>) -> u32 {
+        self.find(origin, Carries::Socket)
+    }
+
+    fn find(&mut self, origin: Origin<'_>, carries: Carries) -> u32 {
         let Origin { is_tls, host, port } = origin;
         if let Some(sites) = self.by_host.get(host) {
             let same = |site: &&u32| {
                 let site = &self.all[**site as usize];
-                site.is_tls == is_tls && site.port == port
+                site.is_tls == is_tls && site.port == port && site.carries == carries
             };
             if let Some(site) = sites.iter().find(same) {
                 return *site;
@@ -130,20 +174,27 @@ impl Sites {
         }
         let proxies = &self.terms.network.http.proxies;
         let dialled = match proxies.of_origin(&origin) {
-            Some(proxy) => (proxy.host.as_str().into(), proxy.port),
-            None => (Box::from(host), port),
+            Some(proxy) if carries != Carries::Channel => (proxy.host.as_str().into(), proxy.port),
+            _ => (Box::from(host), port),
         };
-        let (setup, known) = self.approach(origin, &dialled.0, dialled.1);
+        let (setup, known) =
+            self.approach((origin, carries == Carries::Socket), &dialled.0, dialled.1);
         let number = self.all.len() as u32;
         self.by_host.entry(host.into()).or_default().push(number);
         let (waiting, turn, speaks_http2) = (Vec::new(), 0, None);
-        let site = Site { is_tls, port, dialled, setup, known, waiting, turn, speaks_http2 };
+        let site =
+            Site { is_tls, carries, port, dialled, setup, known, waiting, turn, speaks_http2 };
         self.all.push(site);
         number
     }
 
     /// How a server is to be connected to, as far as that needs no lookup.
-    fn approach(&self, origin: Origin<'_>, to: &str, to_port: u16) -> (Setup, Known) {
+    fn approach(
+        &self,
+        (origin, is_socket): (Origin<'_>, bool),
+        to: &str,
+        to_port: u16,
+    ) -> (Setup, Known) {
         let Origin { is_tls, host, port } = origin;
         let network = &self.terms.network;
         let mut setup = Setup::default();
@@ -157,7 +208,7 @@ impl Sites {
         if is_tls {
             match ServerName::parse(host) {
                 Ok(name) => {
-                    let config = self.terms.tls_for(host).clone();
+                    let config = self.terms.tls_for(host, is_socket).clone();
                     setup.tls = Some(TlsSetup { config, name });
                 }
                 Err(error) => {
@@ -165,7 +216,8 @@ impl Sites {
                 }
             }
         }
-        if let Some(proxy) = network.http.proxies.of_origin(&origin).filter(|_| is_tls) {
+        let is_tunnelled = is_tls || is_socket;
+        if let Some(proxy) = network.http.proxies.of_origin(&origin).filter(|_| is_tunnelled) {
             let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
             let authorization = proxy.authorization.as_deref();
             match connect_request(&format!("{host}:{port}"), authorization) {

@@ -2,7 +2,7 @@
 
 use plimsoll_conn::{Connection, ExchangeId, Message, Negotiated, NegotiatedSettings};
 use plimsoll_conn::{Scratch, State, WrittenError};
-use plimsoll_io::{Address, Close, Driver, Route, SocketId};
+use plimsoll_io::{Address, Close, Driver, Event, Route, SocketId};
 use plimsoll_proto::tls::Version;
 
 use super::call::{Call, Phase};
@@ -12,6 +12,8 @@ struct Wire {
     connection: Connection<Negotiated>,
     user: u32,
     site: u32,
+    /// The channel of gRPC that it belongs to, if it carries calls.
+    channel: Option<u32>,
     route: Option<Route>,
     /// The server's address as text, and its port.
     remote: (String, u16),
@@ -28,12 +30,20 @@ pub(super) struct Wires {
     free: Vec<u32>,
     sockets: u32,
     settings: NegotiatedSettings,
+    /// Those of connections that carry calls.
+    call_settings: NegotiatedSettings,
 }
+
+/// How much of a call's messages a server may send before the script has seen them, bytes.
+const CALL_WINDOW_BYTES: u32 = 1 << 20;
 
 impl Wires {
     pub(super) fn new(sockets: u32) -> Self {
         let settings = NegotiatedSettings::default();
-        Self { all: Vec::new(), free: Vec::new(), sockets, settings }
+        let mut call_settings = NegotiatedSettings { knows_http2: true, ..settings.clone() };
+        call_settings.http2.holds_windows = true;
+        call_settings.http2.receiving.window_bytes = CALL_WINDOW_BYTES;
+        Self { all: Vec::new(), free: Vec::new(), sockets, settings, call_settings }
     }
 
     /// The connection of a socket.
@@ -43,6 +53,25 @@ impl Wires {
 
     pub(super) fn user(&self, wire: u32) -> u32 {
         self.all[wire as usize].user
+    }
+
+    /// The channel of gRPC that a connection belongs to, if it carries calls.
+    pub(super) fn channel(&self, wire: u32) -> Option<u32> {
+        self.all.get(wire as usize)?.channel
+    }
+
+    /// The channel of gRPC that an event is about.
+    pub(super) fn channel_of(&self, event: &Event) -> Option<u32> {
+        let socket = match event {
+            Event::Connected(socket)
+            | Event::Sent(socket)
+            | Event::SentPart(socket)
+            | Event::Ended(socket)
+            | Event::Failed { socket, .. } => *socket,
+            Event::Received(received) => received.socket,
+            Event::Woken | Event::Accepted { .. } => return None,
+        };
+        self.channel(socket.0)
     }
 
     pub(super) fn site(&self, wire: u32) -> u32 {
@@ -96,6 +125,9 @@ impl Wires {
             None => self.take_over(driver, owned)?,
         };
         let wire = &mut self.all[number as usize];
+        if wire.channel.take().is_some() {
+            wire.connection = Connection::new(SocketId(number), &self.settings);
+        }
         (wire.user, wire.site, wire.is_used) = (user, site, false);
         (wire.opened_ns, wire.connected_ns, wire.secured_ns) = (now_ns, 0, 0);
         if let Address::Tcp(address) = &route.to {
@@ -107,6 +139,39 @@ impl Wires {
         Some(number)
     }
 
+    /// Begins to open a connection of a channel of gRPC; `None` when there is no socket for it.
+    pub(super) fn open_channel<D: Driver>(
+        &mut self,
+        driver: &mut D,
+        (user, site, channel): (u32, u32, u32),
+        route: Route,
+        owned: &mut Vec<u32>,
+        now_ns: u64,
+    ) -> Option<u32> {
+        let number = match self.free.pop() {
+            Some(number) => number,
+            None => self.take_over(driver, &mut Vec::new())?,
+        };
+        let wire = &mut self.all[number as usize];
+        wire.connection = Connection::new(SocketId(number), &self.call_settings);
+        (wire.user, wire.site, wire.channel) = (user, site, Some(channel));
+        wire.opened_ns = now_ns;
+        wire.connection.open(driver, &route);
+        wire.route = Some(route);
+        owned.push(number);
+        Some(number)
+    }
+
+    /// Lends a number to what is no connection of requests; `None` when there is no socket for it.
+    pub(super) fn lend<D: Driver>(&mut self, driver: &mut D, owned: &mut Vec<u32>) -> Option<u32> {
+        self.free.pop().or_else(|| self.take_over(driver, owned))
+    }
+
+    /// Takes a number back that was lent.
+    pub(super) fn give_back(&mut self, number: u32) {
+        self.free.push(number);
+    }
+
     /// A new number or, if there is none, that of a connection on which the user has nothing open.
     fn take_over<D: Driver>(&mut self, driver: &mut D, owned: &mut Vec<u32>) -> Option<u32> {
         if self.all.len() < self.sockets as usize {
@@ -115,6 +180,7 @@ impl Wires {
                 connection: Connection::new(SocketId(number), &self.settings),
                 user: 0,
                 site: 0,
+                channel: None,
                 route: None,
                 remote: (String::new(), 0),
                 opened_ns: 0,

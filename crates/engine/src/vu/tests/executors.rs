@@ -213,17 +213,34 @@ fn scenarios_that_follow_each_other_share_vus() {
 #[test]
 fn segments_together_do_what_one_process_does() {
     let program = sleeper(0.01);
-    let arrivals = Arrivals::constant(30, S, 2 * S).expect("a schedule");
-    let mut due: Vec<u64> = Vec::new();
-    for part in Stripe::deal(&[1, 2]).expect("parts") {
-        let mut scenario = role(&program, constant(30, 2 * S, 6, 6));
-        (scenario.users, scenario.iterations) = (part.clone(), part);
-        let run = run(cast(&program, vec![scenario], 6));
-        due.extend(run.kept.iterations.iter().map(|it| it.ended.due_ns - run.begin_ns));
+    let stages = vec![ArrivalStage { duration_ns: 2 * S, target: 90 }];
+    let ramping = Arrivals::ramping(7, S, &stages).expect("a schedule");
+    let ramp = Executor::RampingArrivalRate {
+        start_rate: 7,
+        stages,
+        time_unit_ns: S,
+        pool: VuPool { pre_allocated_vus: 6, max_vus: 6 },
+        arrivals: ramping.clone(),
+    };
+    let even = Arrivals::constant(30, S, 2 * S).expect("a schedule");
+    for (executor, arrivals) in [(constant(30, 2 * S, 6, 6), even), (ramp, ramping)] {
+        for parts in [&[1, 2][..], &[1, 1, 1], &[3, 1, 2]] {
+            let mut due: Vec<u64> = Vec::new();
+            for part in Stripe::deal(parts).expect("parts") {
+                let mut scenario = role(&program, executor.clone());
+                (scenario.users, scenario.iterations) = (part.clone(), part);
+                // The last one may be due at the very end.
+                scenario.graceful_stop_ns = S;
+                let run = run(cast(&program, vec![scenario], 6));
+                assert!(run.kept.dropped.is_empty(), "{parts:?}");
+                due.extend(run.kept.iterations.iter().map(|it| it.ended.due_ns - run.begin_ns));
+            }
+            due.sort_unstable();
+            let all = 0..arrivals.total();
+            let want: Vec<u64> = all.filter_map(|index| arrivals.due_ns(index)).collect();
+            assert_eq!(due, want, "{parts:?}");
+        }
     }
-    due.sort_unstable();
-    let want: Vec<u64> = (0..60).filter_map(|index| arrivals.due_ns(index)).collect();
-    assert_eq!(due, want);
 }
 
 #[test]

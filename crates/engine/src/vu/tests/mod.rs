@@ -1,8 +1,12 @@
-//! Runs of virtual users under the simulated driver: one worker, scripts, and a ledger.
+//! Runs of virtual users under the simulated driver: workers, scripts, and a ledger.
 
+mod calls;
 mod executors;
 mod real;
+mod recorded;
 mod requests;
+mod seeds;
+mod sockets;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -19,7 +23,10 @@ use plimsoll_script::js::{Failure, Level, Notice, Program, Sample, Settings, Sou
 use super::net::{Net, Terms};
 use super::stage::Stage;
 use super::worker::Worker;
-use super::{Cast, Controls, IterationEnded, Network, Outcome, Place, RequestEnded, Role, Tally};
+use super::{
+    CallEvent, CallTold, Cast, Controls, IterationEnded, Network, Outcome, Place, RequestEnded,
+    Role, SocketEvent, SocketTold, Tally,
+};
 
 /// The wall clock at 0 of the simulated one.
 const WALL_NS: u64 = 1_700_000_000_000_000_000;
@@ -45,6 +52,9 @@ pub(super) struct Kept {
     pub samples: Vec<f64>,
     pub groups: Vec<(String, u64)>,
     pub requests: Vec<Request>,
+    pub calls: Vec<String>,
+    /// What was told of WebSockets: the URL, the status of the opening, and what has happened.
+    pub sockets: Vec<(String, u16, SocketEvent)>,
     pub ticks: Vec<Option<[u64; 2]>>,
 }
 
@@ -75,6 +85,21 @@ impl Tally for Kept {
         });
     }
 
+    fn call(&mut self, _: &Place<'_>, told: &CallTold<'_>) {
+        let what = match told.event {
+            CallEvent::Ended { code, started_ns, ended_ns } => {
+                assert!(started_ns <= ended_ns);
+                format!("ended {code}")
+            }
+            event => format!("{event:?}"),
+        };
+        self.calls.push(format!("{what} {}", told.path));
+    }
+
+    fn socket(&mut self, _: &Place<'_>, told: &SocketTold<'_>) {
+        self.sockets.push((told.url.to_owned(), told.status, told.what));
+    }
+
     fn sample(&mut self, _: &Place<'_>, sample: &Sample) {
         self.samples.push(sample.value);
     }
@@ -102,6 +127,10 @@ impl Tally for Kept {
         self.lines.push(line.to_owned());
     }
 
+    fn note(&mut self, _: &Place<'_>, _: Level, line: &str) {
+        self.lines.push(line.to_owned());
+    }
+
     fn failure(&mut self, _: &Place<'_>, failure: &Failure) {
         self.failures.push(failure.text.clone());
     }
@@ -112,6 +141,21 @@ impl Tally for Kept {
 }
 
 impl Kept {
+    /// Adds another worker's.
+    fn add(&mut self, other: Self) {
+        self.iterations.extend(other.iterations);
+        for (scenario, count) in other.dropped {
+            *self.dropped.entry(scenario).or_default() += count;
+        }
+        self.lines.extend(other.lines);
+        self.failures.extend(other.failures);
+        self.samples.extend(other.samples);
+        self.groups.extend(other.groups);
+        self.requests.extend(other.requests);
+        self.calls.extend(other.calls);
+        self.ticks.extend(other.ticks);
+    }
+
     /// How many iterations of a scenario ended in each way: completed, failed, interrupted.
     pub(super) fn counts(&self, scenario: u32) -> [usize; 3] {
         [Outcome::Completed, Outcome::Failed, Outcome::Interrupted].map(|outcome| {
@@ -172,15 +216,89 @@ pub(super) struct Run {
     /// When the scenarios began, on the simulated clock.
     pub begin_ns: u64,
     pub end_ns: u64,
+    /// When everything was stopped; `u64::MAX` if it was not.
+    pub stop_ns: u64,
 }
 
-/// Carries out a run, and calls `meanwhile` with the time since its start each turn.
+/// The simulated kernel of a worker, and the server at its other end.
+pub(super) type Kernel = (SimOptions, Option<Box<dyn Peer>>);
+
+/// Carries out a run on one worker, and calls `meanwhile` with the time since its start each turn.
 pub(super) fn run_with(
     cast: Cast,
     sim: SimOptions,
     peer: Option<Box<dyn Peer>>,
-    mut meanwhile: impl FnMut(u64, &Controls),
+    meanwhile: impl FnMut(u64, &Controls),
 ) -> Run {
+    run_on(cast, vec![(sim, peer)], meanwhile)
+}
+
+/// The same with a worker on each of these kernels.
+pub(super) fn run_on(
+    cast: Cast,
+    kernels: Vec<Kernel>,
+    meanwhile: impl FnMut(u64, &Controls),
+) -> Run {
+    let played = play(cast, kernels, meanwhile, |_| Kept::default());
+    let Played { tallies, controls, begin_ns, end_ns, stop_ns } = played;
+    let mut kept = Kept::default();
+    tallies.into_iter().for_each(|tally| kept.add(tally));
+    balance(&kept, &controls);
+    Run { kept, controls, begin_ns, end_ns, stop_ns }
+}
+
+/// A run that was carried out, with the tallies of its workers.
+pub(super) struct Played<T> {
+    pub tallies: Vec<T>,
+    pub controls: Arc<Controls>,
+    pub begin_ns: u64,
+    pub end_ns: u64,
+    pub stop_ns: u64,
+}
+
+/// The same with any tally. Each kernel has a clock of its own, and the worker whose clock is
+/// behind takes its turn first.
+pub(super) fn play<T: Tally>(
+    mut cast: Cast,
+    kernels: Vec<Kernel>,
+    mut meanwhile: impl FnMut(u64, &Controls),
+    tally: impl Fn(u32) -> T,
+) -> Played<T> {
+    cast.workers = kernels.len() as u32;
+    let controls = Arc::new(Controls::new(cast.roles.len()));
+    let vus = (cast.vus_planned, cast.vus_max);
+    let stage = Stage::new(cast.roles.clone(), vus, cast.workers, Arc::clone(&controls));
+    let (cast, stage) = (Arc::new(cast), Arc::new(stage));
+    let kernels = (0..).zip(kernels);
+    let mut workers: Vec<_> = kernels
+        .map(|(index, kernel)| worker((index, kernel), &cast, &stage, tally(index)))
+        .collect();
+    while !stage.is_ready() {
+        let at = hindmost(&workers, &[]);
+        assert!(workers[at].turn().expect("the driver works"), "it ended before it began");
+    }
+    let begin_ns = workers.iter().map(|worker| worker.now_ns).max().expect("a worker");
+    stage.begin(begin_ns);
+    let (limit_ns, mut done) = (begin_ns + 1000 * S, Vec::new());
+    while done.len() < workers.len() {
+        let at = hindmost(&workers, &done);
+        meanwhile(workers[at].now_ns.saturating_sub(begin_ns), &controls);
+        if !workers[at].turn().expect("the driver works") {
+            done.push(at);
+        }
+        assert!(workers[at].now_ns < limit_ns, "the run does not end");
+    }
+    let end_ns = workers.iter().map(|worker| worker.now_ns).max().expect("a worker");
+    let tallies = workers.into_iter().map(Worker::end).collect();
+    Played { tallies, controls, begin_ns, end_ns, stop_ns: stage.stop_ns() }
+}
+
+fn worker<T: Tally>(
+    (index, (sim, peer)): (u32, Kernel),
+    cast: &Arc<Cast>,
+    stage: &Arc<Stage>,
+    tally: T,
+) -> Worker<SimDriver, T> {
     let options = DriverOptions {
         sockets: 64,
         reserved: 64,
@@ -191,31 +309,17 @@ pub(super) fn run_with(
         socket: SocketOptions::default(),
     };
     let driver = SimDriver::new(&options, sim, peer);
-    let controls = Arc::new(Controls::new(cast.roles.len()));
-    let vus = (cast.vus_planned, cast.vus_max);
-    let stage = Stage::new(cast.roles.clone(), vus, 1, Arc::clone(&controls));
-    let (cast, stage) = (Arc::new(cast), Arc::new(stage));
     let terms = Arc::new(Terms::new(cast.network.clone()).expect("TLS can be set up"));
     let net = Net::new(driver, 64, terms);
-    let mut worker = Worker::new(0, &cast, &stage, net, Kept::default(), WALL_NS);
+    let mut worker = Worker::new(index as usize, cast, stage, net, tally, WALL_NS);
     worker.initialize_planned();
-    while !stage.is_ready() {
-        assert!(worker.turn().expect("the driver works"), "it ended before it began");
-    }
-    let begin_ns = worker.now_ns;
-    stage.begin(begin_ns);
-    let limit_ns = begin_ns + 1000 * S;
-    loop {
-        meanwhile(worker.now_ns - begin_ns, &controls);
-        if !worker.turn().expect("the driver works") {
-            break;
-        }
-        assert!(worker.now_ns < limit_ns, "the run does not end");
-    }
-    let end_ns = worker.now_ns;
-    let kept = worker.end();
-    balance(&kept, &controls);
-    Run { kept, controls, begin_ns, end_ns }
+    worker
+}
+
+/// The worker whose clock is behind those of the others that are not done.
+fn hindmost<T: Tally>(workers: &[Worker<SimDriver, T>], done: &[usize]) -> usize {
+    let going = (0..workers.len()).filter(|at| !done.contains(at));
+    going.min_by_key(|at| workers[*at].now_ns).expect("one goes on")
 }
 
 pub(super) fn run(cast: Cast) -> Run {

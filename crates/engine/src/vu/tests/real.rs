@@ -67,7 +67,8 @@ fn workers_share_scenarios() {
         let returned =
             call(&program, errand, &network, &controls, &options_json, 10 * S, &mut tally);
         let Ok(Returned::Value(Ok(Some(data)))) = returned else { panic!("{returned:?}") };
-        let ended = prepared.run(Some(data.into())).expect("it can be run");
+        controls.set_setup_data(Some(data.into()));
+        let ended = prepared.run().expect("it can be run");
         let iterations: Vec<_> =
             ended.tallies.iter().flat_map(|kept| kept.iterations.iter()).collect();
         let failures: Vec<_> = ended.tallies.iter().flat_map(|kept| &kept.failures).collect();
@@ -79,7 +80,7 @@ fn workers_share_scenarios() {
         assert!(iterations.iter().all(|it| it.ended.outcome == Outcome::Completed));
         let requests: usize = ended.tallies.iter().map(|kept| kept.requests.len()).sum();
         assert_eq!(requests as u64, of(0) + of(1));
-        assert_eq!(ended.busy_ns.len(), 2);
+        assert_eq!(ended.paces.len(), 2);
         assert!(ended.ended_ns > ended.started_ns);
     }
 }

@@ -100,7 +100,7 @@ fn once(script: &str, trusted: &[u8]) -> Kept {
     cast.network.fixed_address = Some(Arc::new(move |_, _| Some((loopback.into(), None))));
     let controls = Arc::new(Controls::new(1));
     let prepared = prepare(cast, &controls, |_| Kept::default()).expect("it can be prepared");
-    let mut ended = prepared.run(None).expect("it can be run");
+    let mut ended = prepared.run().expect("it can be run");
     let kept = ended.tallies.pop().expect("there is one worker");
     assert_eq!(kept.failures, [""; 0]);
     kept

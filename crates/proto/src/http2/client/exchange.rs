@@ -40,6 +40,8 @@ pub(super) struct Exchange {
     content_length: Option<u64>,
     pub(super) upload: Upload,
     pub(super) window: ReceiveWindow,
+    /// Bytes of the frame that is coming, which the caller releases.
+    pub(super) held_bytes: u32,
 }
 
 impl Sending for Exchange {
@@ -59,6 +61,7 @@ impl Exchange {
         self.response = Response::default();
         self.content_length = None;
         self.window = ReceiveWindow::new(window_bytes);
+        self.held_bytes = 0;
     }
 
     /// An interim response came.

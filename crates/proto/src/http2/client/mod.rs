@@ -9,7 +9,8 @@
 //! [`Event::Broken`], [`Client::cancel`], or [`Client::drain`].
 //!
 //! What a window holds back of a body is kept here and goes out as the server makes room. What the
-//! server sends is never kept: its bytes are credited as soon as a DATA frame is read whole.
+//! server sends is never kept: its bytes are credited as soon as a DATA frame is read whole, or on
+//! its stream when the caller is done with them ([`ClientOptions::holds_windows`]).
 
 mod event;
 mod exchange;
@@ -244,6 +245,15 @@ impl Client {
         let Some(key) = self.find(number) else { return false };
         self.give_up(key, ErrorCode::CANCEL, out);
         true
+    }
+
+    /// The caller is done with bytes of a response's body, so the server may send as many more. Only
+    /// with [`ClientOptions::holds_windows`]. Ignored if the request has ended.
+    pub fn release(&mut self, number: u32, bytes: u32, out: &mut Vec<u8>) {
+        let Some(key) = self.find(number) else { return };
+        if let Some(increment) = self.streams[key].window.release(bytes) {
+            frame::write_window_update(out, self.streams.id(key), increment);
+        }
     }
 
     /// Reads the next event out of `input`. Call it with the rest of the input until there is no

@@ -15,6 +15,10 @@ pub struct ClientOptions {
     /// How many fields the compiled requests share:
     /// [`SharedFields::len`](super::super::SharedFields::len).
     pub shared_fields: usize,
+    /// Whether the caller says by [`Client::release`](super::Client::release) when it is done with
+    /// bytes of a body, before the server may send as many more on that stream. The connection's
+    /// window opens again as the bytes come, so that one response does not hold up the others.
+    pub holds_windows: bool,
     /// What it takes of responses.
     pub receiving: Receiving,
 }
@@ -22,7 +26,13 @@ pub struct ClientOptions {
 impl Default for ClientOptions {
     fn default() -> Self {
         let receiving = Receiving::with_windows(WINDOW_MAX, WINDOW_MAX);
-        Self { streams: 100, prepared_streams: 100, shared_fields: 0, receiving }
+        Self {
+            streams: 100,
+            prepared_streams: 100,
+            shared_fields: 0,
+            holds_windows: false,
+            receiving,
+        }
     }
 }
 

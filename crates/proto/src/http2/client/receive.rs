@@ -200,6 +200,7 @@ impl Client {
         }
         let received = exchange.window.receive(head.length);
         received.map_err(|_| fault(StreamError::WindowExceeded))?;
+        exchange.held_bytes = if self.options.holds_windows { content_bytes } else { 0 };
         exchange.body(content_bytes).map_err(fault)
     }
 
@@ -207,9 +208,10 @@ impl Client {
     fn data_end(&mut self, head: FrameHead, out: &mut Vec<u8>) {
         self.session.release(head.length, out);
         let Some(key) = self.streams.find(head.stream) else { return };
+        let released_bytes = head.length - self.streams[key].held_bytes;
         if head.has(flag::END_STREAM) {
             self.backlog.completing = Some(key);
-        } else if let Some(increment) = self.streams[key].window.release(head.length) {
+        } else if let Some(increment) = self.streams[key].window.release(released_bytes) {
             frame::write_window_update(out, head.stream, increment);
         }
     }

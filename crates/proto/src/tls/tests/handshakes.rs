@@ -1,7 +1,7 @@
 //! Versions, resumption, ALPN, and data in pieces of every size.
 
 use super::world::{Authority, NOW, Pair, client_config, configs, server_config, server_options};
-use crate::tls::{ClientOptions, TlsErrorKind, Verify, Version, Versions};
+use crate::tls::{ClientConfig, ClientOptions, TlsErrorKind, Verify, Version, Versions};
 
 const VERSIONS: [(Versions, Version); 3] = [
     (Versions::Both, Version::Tls13),
@@ -119,6 +119,30 @@ fn alpn_is_agreed_or_refused() {
                 assert_eq!(pair.client.end().map_err(|error| error.kind()), Err(kind));
             }
         }
+    }
+}
+
+#[test]
+fn suites_of_tls_1_2_are_those_that_are_named() {
+    // The certificates here are of ECDSA. The last is one that rustls does not have.
+    for (versions, suites, agreed) in [
+        (Versions::Only(Version::Tls12), &[0xc02b][..], Some("AES_128_GCM")),
+        (Versions::Only(Version::Tls12), &[0xcca9], Some("CHACHA20_POLY1305")),
+        (Versions::Both, &[0xc02b], Some("TLS13_")),
+        (Versions::Both, &[0xc009], Some("TLS13_")),
+        (Versions::Only(Version::Tls12), &[0xc009], None),
+    ] {
+        let authority = Authority::new("authority");
+        let server = server_config(&server_options(authority.identity("localhost", NOW)));
+        let (verify, suites) = (Verify::Roots(authority.pem), suites.to_vec());
+        let options = ClientOptions { verify, versions, suites, ..ClientOptions::default() };
+        let Some(agreed) = agreed else {
+            assert!(ClientConfig::new(&options).is_err(), "{options:?}");
+            continue;
+        };
+        let pair = Pair::new(&client_config(&options), &server, true).shake();
+        let found = pair.client.cipher().expect("a suite");
+        assert!(found.contains(agreed), "{found} {options:?}");
     }
 }
 

@@ -6,6 +6,7 @@ use std::ptr;
 use super::crypto::Hasher;
 use super::data::SharedRows;
 use super::fs::Content;
+use super::grpc::MethodObject;
 use super::html::Page;
 use super::http::{Callback, File, JarObject, NamedUrl, ResponseObject};
 use super::metrics::Metric;
@@ -28,6 +29,7 @@ pub(in crate::js) struct Classes {
     pub jar: u32,
     pub page: u32,
     pub content: u32,
+    pub method: u32,
 }
 
 /// What an object of a class holds.
@@ -55,6 +57,7 @@ pub(super) fn register(context: Context<'_>) -> Result<(), Thrown> {
         jar: add::<JarObject>(context)?,
         page: add::<Page>(context)?,
         content: add::<Content>(context)?,
+        method: add::<MethodObject>(context)?,
     };
     context.inner().classes.set(classes);
     Ok(())

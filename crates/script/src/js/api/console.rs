@@ -1,6 +1,7 @@
 //! `console`: what scripts log.
 
 use super::secrets;
+use super::show::Shown;
 use crate::js::ffi;
 use crate::js::native::{Call, functions};
 use crate::js::step::{Level, Step};
@@ -41,26 +42,23 @@ fn error<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
 }
 
 fn write<'js>(call: &Call<'js, '_>, level: Level) -> Outcome<'js> {
-    let mut line = String::new();
+    let mut shown = Shown::new(LINE_BYTES_MAX);
     for (index, value) in call.rest(0).enumerate() {
         if index > 0 {
-            line.push(' ');
+            shown.text.push(' ');
         }
-        // Objects as JSON; an error has none worth showing.
-        let json = if value.is_object() && !value.is_error() && !value.is_function() {
-            value.to_json()?
-        } else {
-            call.context.undefined()
-        };
-        let text = if json.is_string() { json.to_text()? } else { value.to_text()? };
-        line.push_str(&text.str());
+        shown.argument(&value)?;
     }
-    log(call.context, level, &line)?;
+    say(call.context, Step::Log(level), &shown.text)?;
     Ok(call.context.undefined())
 }
 
-/// Logs a line.
-pub(super) fn log(context: Context<'_>, level: Level, line: &str) -> Result<(), Thrown> {
+/// Tells of something that the script did not log itself.
+pub(super) fn note(context: Context<'_>, level: Level, line: &str) -> Result<(), Thrown> {
+    say(context, Step::Note(level), line)
+}
+
+fn say(context: Context<'_>, step: Step, line: &str) -> Result<(), Thrown> {
     let line = secrets::redact(context, line);
     let mut end = line.len().min(LINE_BYTES_MAX);
     while !line.is_char_boundary(end) {
@@ -70,5 +68,5 @@ pub(super) fn log(context: Context<'_>, level: Level, line: &str) -> Result<(), 
     kept.clear();
     kept.push_str(&line[..end]);
     drop(kept);
-    context.inner().ask(context, Step::Log(level)).map(drop)
+    context.inner().ask(context, step).map(drop)
 }

@@ -184,7 +184,7 @@ fn abort<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
 fn fail<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let reason = reason(call, "the script has called exec.test.fail()")?;
     call.context.inner().has_failed_test.set(true);
-    console::log(call.context, Level::Error, &reason)?;
+    console::note(call.context, Level::Error, &reason)?;
     Ok(call.context.undefined())
 }
 

@@ -13,6 +13,7 @@ use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
 
 use super::classes::{self, Classes, Held};
+use super::markup;
 use crate::js::ffi;
 use crate::js::modules;
 use crate::js::native::{Call, functions};
@@ -281,13 +282,13 @@ fn text<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
 fn inner<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let object = call.this();
     let node = node(this(call, &object)?, &call.argument(0))?;
-    call.context.string(&*node.inner_html())
+    call.context.string(&markup::inner(&node))
 }
 
 fn outer<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let object = call.this();
     let node = node(this(call, &object)?, &call.argument(0))?;
-    call.context.string(&*node.html())
+    call.context.string(&markup::outer(&node))
 }
 
 fn parent<'js>(call: &Call<'js, '_>) -> Outcome<'js> {

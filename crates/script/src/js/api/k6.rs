@@ -28,9 +28,12 @@ fn check<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let context = call.context;
     need_running(context, "check()")?;
     let (value, checks, tags) = (call.argument(0), call.argument(1), call.argument(2));
-    if !checks.is_object() {
+    if checks.is_nothing() {
         let message = "check() needs an object with a name for each condition";
         return Err(context.throw(ErrorKind::Type, message));
+    }
+    if !checks.is_object() {
+        return Ok(context.boolean(true));
     }
     let mut all = true;
     checks.for_each_property(|name, condition| {

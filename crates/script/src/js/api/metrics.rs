@@ -100,7 +100,7 @@ fn add<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
         let name = this.get("name")?.to_text()?;
         let shown = given.to_text()?;
         let line = format!("metric '{}' cannot record '{}'", name.str(), shown.str());
-        console::log(context, Level::Warn, &line)?;
+        console::note(context, Level::Warn, &line)?;
         return Ok(context.boolean(false));
     }
     let tags = tags::number(context, &call.argument(1), None)?;

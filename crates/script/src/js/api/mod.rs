@@ -8,11 +8,15 @@ mod encoding;
 mod execution;
 mod fs;
 pub(super) mod globals;
+pub(super) mod grpc;
 mod html;
 pub(super) mod http;
 mod k6;
+mod markup;
 mod metrics;
 pub(super) mod secrets;
+mod show;
+pub(super) mod sockets;
 mod subtle;
 pub(super) mod tags;
 mod text;
@@ -44,10 +48,17 @@ pub(super) fn built_in<'js>(context: Context<'js>, name: &str) -> Outcome<'js> {
         "k6/experimental/fs" => return modules::library(context, "plimsoll:fs"),
         "k6/html" => return modules::library(context, "plimsoll:html"),
         "k6/http" => http::fill(&module)?,
+        "k6/net/grpc" => return modules::library(context, "plimsoll:grpc"),
+        "plimsoll:grpc/core" => grpc::fill(&module)?,
         "k6/metrics" => metrics::fill(&module)?,
         "k6/secrets" => secrets::fill(&module)?,
+        "k6/websockets" | "k6/experimental/websockets" => {
+            return modules::library(context, "plimsoll:websockets");
+        }
+        "k6/ws" => return modules::library(context, "plimsoll:ws"),
         "plimsoll:fs/core" => fs::fill(&module)?,
         "plimsoll:html/core" => html::fill(&module)?,
+        "plimsoll:sockets/core" => sockets::fill(&module)?,
         "plimsoll:subtle/core" => subtle::fill(&module)?,
         "k6/timers" | "k6/experimental/timers" => timers::fill(&module)?,
         name => {

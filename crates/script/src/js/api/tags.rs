@@ -61,11 +61,9 @@ fn push(bytes: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 }
 
 fn add(context: Context<'_>, tags: &Value<'_>, bytes: &mut Vec<u8>) -> Result<(), Thrown> {
-    if tags.is_nothing() {
-        return Ok(());
-    }
+    // What is no object has no tags.
     if !tags.is_object() {
-        return Err(context.throw(ErrorKind::Type, "tags have to be an object"));
+        return Ok(());
     }
     tags.for_each_property(|name, value| {
         let value = text(context, name, &value)?;

@@ -49,7 +49,7 @@ pub enum Fault<'a> {
     #[error("dial: connection refused")]
     Refused,
     /// The system has refused to connect.
-    #[error("dial: unknown errno `{errno}` on {OS} with message `{text}`")]
+    #[error("dial: unknown errno {errno} error with msg `{text}`")]
     Connect {
         /// The number of the error.
         errno: i32,
@@ -218,7 +218,7 @@ mod tests {
             assert_eq!((fault.number(), fault.to_string().as_str()), (number, text));
         }
         assert_eq!(unreachable.number(), 1213);
-        let text = format!("dial: unknown errno `113` on {OS} with message `no route to host`");
+        let text = "dial: unknown errno 113 error with msg `no route to host`";
         assert_eq!(unreachable.to_string(), text);
         let numbers = [0, 101, 200, 399, 400, 404, 599, 600].map(number_of_status);
         assert_eq!(numbers, [0, 0, 0, 0, 1400, 1404, 1599, 0]);

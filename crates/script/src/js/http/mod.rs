@@ -38,6 +38,7 @@ pub use proxy::{Proxies, Proxy};
 
 pub(super) use coding::list_error;
 pub(super) use fields::{canonical, is_token};
+use url::scheme_of;
 pub(super) use url::{Url, UrlError};
 
 use std::fmt::Write as _;
@@ -48,12 +49,13 @@ use http::StatusCode;
 use super::api::http::{Request, ResponseBody};
 use super::step::{Answer, Timings};
 
-/// The number in k6 of other reasons not to send a request.
-pub(super) const UNSENT: u16 = 1000;
-
 /// What k6 says of text that is no URL, and why.
 pub(super) fn invalid_url(url: &str, error: UrlError) -> String {
-    format!("invalid URL: {} {error}", shown(url))
+    match error {
+        UrlError::Scheme => format!("unsupported protocol scheme {:?}", scheme_of(url)),
+        UrlError::NoHost => "http: no Host in request URL".to_owned(),
+        _ => format!("invalid URL: {} {error}", shown(url)),
+    }
 }
 
 /// The start of a text that may have been chosen to be long.
@@ -64,6 +66,15 @@ fn shown(text: &str) -> String {
 
 /// Redirects that are followed unless the options or the request say otherwise.
 const REDIRECTS_MAX: u32 = 10;
+
+/// Fields of a request for a WebSocket that are not the script's to give.
+pub(super) const UPGRADE_FIELDS: [&str; 5] = [
+    "Upgrade",
+    "Connection",
+    "Sec-WebSocket-Key",
+    "Sec-WebSocket-Version",
+    "Sec-WebSocket-Extensions",
+];
 
 /// The most bytes that an idle flow keeps in one of its buffers.
 const KEPT_BYTES_MAX: usize = 64 << 10;
@@ -250,6 +261,10 @@ impl Flow {
         self.counts = true;
         self.keep_secret(request);
         self.is_masked = self.url.write_masked(&mut self.masked);
+        if !is_token(self.method.as_bytes()) {
+            let text = format!("method '{}' cannot be sent", self.method.escape_default());
+            return self.fail(&Fault::Other(&text));
+        }
         for (name, value) in &request.headers {
             if !is_token(name.as_bytes()) || !fields::is_value(value.as_bytes()) {
                 let text = format!("header '{}' cannot be sent", name.escape_default());
@@ -332,7 +347,7 @@ impl Flow {
         self.head.extend_from_slice(rest);
         self.set_status_text(first);
         request.take_cookies(self.url.text(), &self.head, now_ns);
-        if status == 101 {
+        if status == 101 && !request.upgrades {
             let text = format!("unsupported response status: {}", self.status_text);
             let _done = self.fail(&Fault::Other(&text));
             return;
@@ -389,10 +404,31 @@ impl Flow {
         // Writing to a string does not fail.
         let _ = self.error.write_fmt(*text);
         self.error_code = number;
+        // A part of an encoded body cannot be decoded.
+        if !self.keeps_body || fields::value(&self.head, "content-encoding").is_some() {
+            self.body.clear();
+        }
         (self.status, self.onward, self.keeps_body) = (0, None, false);
         self.head.clear();
-        self.body.clear();
         Next::Done
+    }
+
+    /// What went over the wire, as text: the request and its response, with their bodies if they
+    /// are wanted. The body of the response is as the script gets it.
+    #[must_use]
+    pub fn exchange(&self, has_bodies: bool) -> [String; 2] {
+        let end = self.wire.windows(4).position(|four| four == b"\r\n\r\n");
+        let (head, body) = self.wire.split_at(end.map_or(self.wire.len(), |at| at + 4));
+        let body = if has_bodies { body } else { &[] };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+        let request = format!("Request:\n{}{}\n", text(head), text(body));
+        if self.status == 0 {
+            return [request, format!("Response:\n{}\n", self.error)];
+        }
+        let body = if has_bodies { &self.body[..] } else { &[] };
+        let (status, head) = (&self.status_text, text(&self.head));
+        let response = format!("Response:\n{status}\n{}\n\n{}\n", head.trim_end(), text(body));
+        [request, response]
     }
 
     /// What the request on the wire has come to: after `complete` or `fail`, before `advance`.

@@ -43,15 +43,26 @@ pub(in crate::js) enum UrlError {
 /// What is wrong with a text that begins with neither http nor https. With another scheme, or as a
 /// path, it is a URL by the grammar (RFC 3986 4.2), which cannot be asked.
 fn no_scheme(given: &str) -> UrlError {
+    let path = given.split(['?', '#']).next().unwrap_or_default();
+    let first = path.split('/').next().unwrap_or_default();
+    let has_scheme = !scheme_of(given).is_empty();
+    if first.contains(':') && !has_scheme {
+        UrlError::Colon
+    } else if !has_scheme && check_escapes(path).is_err() {
+        UrlError::Escape
+    } else {
+        UrlError::Scheme
+    }
+}
+
+/// The scheme that a text begins with, without its colon; empty if it has none.
+pub(super) fn scheme_of(given: &str) -> &str {
     let first = given.split(['/', '?', '#']).next().unwrap_or_default();
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
     };
-    match first.split_once(':') {
-        Some((scheme, _)) if !is_scheme(scheme) => UrlError::Colon,
-        _ => UrlError::Scheme,
-    }
+    first.split_once(':').map_or("", |(scheme, _)| if is_scheme(scheme) { scheme } else { "" })
 }
 
 impl UrlError {
@@ -174,11 +185,9 @@ impl Url {
         self.port = match port.strip_prefix(':') {
             None if !port.is_empty() => return Err(UrlError::Port),
             None | Some("") => {
-                if self.is_tls {
-                    443
-                } else {
-                    80
-                }
+                // A colon without a port stays, as in k6.
+                self.text.push_str(port);
+                if self.is_tls { 443 } else { 80 }
             }
             Some(digits) => {
                 if !digits.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -19,7 +19,8 @@ impl Flow {
         let host = own_host.filter(|host| !host.is_empty());
         let host = host.unwrap_or_else(|| self.url.host_and_port().as_bytes());
         // A proxy is told the whole URL, unless it only sees a tunnel.
-        let proxy = options.proxies.of_origin(&self.url.origin()).filter(|_| !self.url.is_tls());
+        let is_tunnelled = self.url.is_tls() || request.upgrades;
+        let proxy = options.proxies.of_origin(&self.url.origin()).filter(|_| !is_tunnelled);
         let before: [&[u8]; 2] = if proxy.is_some() { [b"http://", host] } else { [b"", b""] };
         let target: [&[u8]; 2] = [root.as_bytes(), target.as_bytes()];
         for part in [&[self.method.as_bytes(), b" "][..], &before, &target].into_iter().flatten() {

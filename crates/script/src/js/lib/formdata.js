@@ -32,15 +32,16 @@ export class FormData {
     this.parts = [];
   }
 
-  // A field; a file if the value is one, or if it has a file's name.
+  // A field; a file if the value is one, or if it has a file's name. A text has no file's name.
   append(name, value, filename) {
     const file = isFile(value);
     const data = file ? value.data : value;
+    const isText = typeof value === 'string';
     const part = {
       field: String(name),
       bytes: bytesOf(data),
-      filename: filename !== undefined ? filename : file ? value.filename : undefined,
-      contentType: file ? value.content_type : undefined,
+      filename: filename !== undefined && !isText ? filename : file ? value.filename : undefined,
+      contentType: isText ? 'text/plain' : file ? value.content_type : undefined,
     };
     const isBinary = data instanceof ArrayBuffer || ArrayBuffer.isView(data);
     if (part.filename === undefined && (file || isBinary)) part.filename = 'blob';

@@ -41,7 +41,9 @@ export function describe(name, body) {
       if (!(error instanceof AssertionError)) {
         const text = shorten(String(error), config.truncateMsgThreshold).replaceAll('::', ':');
         check(null, { [`Exception raised "${text}"`]: false });
-        if (config.logFailures) console.warn(`Exception raised "${error}"`);
+        console.error(
+          `Exception raised in test "${name}". Failing the test and continuing. \n${error}`,
+        );
       }
     }
   });
@@ -95,10 +97,8 @@ const states = {
   null: [(value) => value === null, 'be null'],
   undefined: [(value) => value === undefined, 'be undefined'],
   NaN: [(value) => Number.isNaN(value), 'be NaN'],
-  exist: [(value) => value !== null && value !== undefined, 'exist'],
-  exists: [(value) => value !== null && value !== undefined, 'exist'],
-  arguments: [(value) => kindOf(value) === 'arguments', 'be arguments'],
-  Arguments: [(value) => kindOf(value) === 'arguments', 'be arguments'],
+  exist: [(value) => value !== null && value !== undefined, 'exist', 'not exist'],
+  exists: [(value) => value !== null && value !== undefined, 'exist', 'not exist'],
   extensible: [(value) => Object.isExtensible(value), 'be extensible'],
   sealed: [(value) => Object.isSealed(value), 'be sealed'],
   frozen: [(value) => Object.isFrozen(value), 'be frozen'],
@@ -107,16 +107,28 @@ const states = {
 };
 for (const [name, [holds, words, negated]] of Object.entries(states)) {
   Assertion.addProperty(name, function state() {
+    const isSo = holds(this._obj);
+    if (isSo === undefined) this.refuse(`.empty was passed non-string primitive ${this._obj}`);
     const otherwise = negated ? `to ${negated}` : `not to ${words}`;
-    this.assert(holds(this._obj), `expected #{this} to ${words}`, `expected #{this} ${otherwise}`);
+    this.assert(isSo, `expected #{this} to ${words}`, `expected #{this} ${otherwise}`);
   });
 }
+
+function isArguments() {
+  const kind = Object.prototype.toString.call(this._obj).slice(8, -1);
+  this.assert(
+    kind === 'Arguments',
+    `expected #{this} to be arguments got ${kind}`,
+    'expected #{this} to not be arguments',
+  );
+}
+properties({ 'arguments Arguments': isArguments });
 
 function isEmpty(value) {
   if (value instanceof Map || value instanceof Set) return value.size === 0;
   if (typeof value === 'string' || Array.isArray(value)) return value.length === 0;
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) {
-    throw new AssertionError(`.empty was passed non-string primitive ${inspect(value)}`);
+    return undefined;
   }
   return Object.keys(value).length === 0;
 }
@@ -142,25 +154,41 @@ function includes(subject, value, flags) {
   if (Array.isArray(subject)) return subject.some((item) => same(item, value) || item === value);
   if (subject instanceof Set) return [...subject].some((item) => same(item, value));
   if (subject instanceof Map) return [...subject.values()].some((item) => same(item, value));
+  return undefined;
+}
+
+// An object includes another if it has each of its properties, and each is a check.
+function includesObject(assertion, value) {
   if (value === null || typeof value !== 'object') {
-    throw new AssertionError(
-      `the given combination of arguments (${kindOf(subject)} and ` +
+    assertion.refuse(
+      `the given combination of arguments (${kindOf(assertion._obj)} and ` +
         `${kindOf(value)}) is invalid for this assertion`,
     );
   }
-  return Object.keys(value).every((key) => {
-    const { found, value: actual } = lookUp(subject, key, flags);
-    return found && (same(actual, value[key]) || actual === value[key]);
-  });
+  const names = Object.keys(value);
+  const isAnyEnough = assertion.flags.negate && names.length > 1;
+  let failed = 0;
+  for (const name of names) {
+    const one = assertion.other(assertion._obj);
+    Object.assign(one.flags, assertion.flags);
+    try {
+      one.property(name, value[name]);
+    } catch (error) {
+      failed += 1;
+      if (!isAnyEnough || failed === names.length) throw error;
+    }
+  }
 }
 
 links(
   'include includes contain contains',
   function include(value, message) {
     label(this, message);
+    const holds = includes(this._obj, value, this.flags);
+    if (holds === undefined) return includesObject(this, value);
     const deep = this.flags.deep ? 'deep ' : '';
-    this.assert(
-      includes(this._obj, value, this.flags),
+    return this.assert(
+      holds,
       `expected #{this} to ${deep}include #{exp}`,
       `expected #{this} to not ${deep}include #{exp}`,
       value,
@@ -183,18 +211,19 @@ function property(name, ...rest) {
   const kinds = ['deep', 'nested', 'own'].filter((flag) => this.flags[flag]);
   const words = `${kinds.map((kind) => `${kind} `).join('')}property ${inspect(name)}`;
   const { found, value: actual } = lookUp(this._obj, name, this.flags);
-  if (rest.length === 0) {
+  if (rest.length === 0 || !this.flags.negate) {
     this.assert(
       found,
       `expected #{this} to have ${words}`,
       `expected #{this} to not have ${words}`,
     );
-  } else {
+  }
+  if (rest.length > 0) {
     const holds = found && (this.flags.deep ? deepEqual(actual, value) : actual === value);
     this.assert(
       holds,
-      `expected #{this} to have ${words} of #{exp}, but got #{act}`,
-      `expected #{this} to not have ${words} of #{exp}`,
+      `expected #{this} to have ${words} of #{exp}, got #{act}`,
+      `expected #{this} to not have ${words} of #{act}`,
       value,
       actual,
     );
@@ -217,14 +246,10 @@ function equal(value, message) {
 function comparison(words, negated, holds) {
   return function compare(limit, message) {
     label(this, message);
-    const subject = this._obj;
     const hasLength = this.flags.doLength;
-    const actual = hasLength ? sizeOf(subject) : subject;
-    if (typeof actual !== 'number' && !(actual instanceof Date)) {
-      throw new AssertionError(`expected ${inspect(subject)} to be a number or a date`);
-    }
+    const actual = comparable(this);
     const what = hasLength ? 'to have a length' : 'to be';
-    const got = hasLength ? ' but got #{act}' : '';
+    const got = hasLength ? ' got #{act}' : '';
     this.assert(
       holds(actual, limit),
       `expected #{this} ${what} ${words} #{exp}${got}`,
@@ -235,11 +260,20 @@ function comparison(words, negated, holds) {
   };
 }
 
-function sizeOf(value) {
-  if (value instanceof Map || value instanceof Set) return value.size;
-  if (value === null || value === undefined || value.length === undefined) {
-    throw new AssertionError(`expected ${inspect(value)} to have property 'length'`);
+// What a comparison is about: a number or a date, or the length.
+function comparable(assertion) {
+  const value = assertion._obj;
+  const actual = assertion.flags.doLength ? sizeOf(assertion) : value;
+  if (typeof actual !== 'number' && !(actual instanceof Date)) {
+    assertion.refuse(`expected ${inspect(value)} to be a number or a date`);
   }
+  return actual;
+}
+
+function sizeOf(assertion) {
+  const value = assertion._obj;
+  if (value instanceof Map || value instanceof Set) return value.size;
+  assertion.other(value).property('length');
   return value.length;
 }
 
@@ -247,10 +281,10 @@ links(
   'length lengthOf',
   function lengthOf(length, message) {
     label(this, message);
-    const actual = sizeOf(this._obj);
+    const actual = sizeOf(this);
     this.assert(
       actual === length,
-      'expected #{this} to have a length of #{exp} but got #{act}',
+      'expected #{this} to have a length of #{exp} got #{act}',
       'expected #{this} to not have a length of #{act}',
       length,
       actual,
@@ -294,6 +328,8 @@ function keys(...wanted) {
 function members(wanted, message) {
   label(this, message);
   const { deep, ordered, contains, object: subject } = this.flags;
+  this.other(subject).an('array');
+  this.other(wanted).an('array');
   const same = deep ? deepEqual : (a, b) => a === b;
   const left = [...subject];
   const take = (item) => {
@@ -305,8 +341,10 @@ function members(wanted, message) {
   const holds = ordered
     ? fits && wanted.every((item, index) => same(subject[index], item))
     : fits && wanted.every(take);
-  const kind = `${ordered ? 'ordered ' : ''}${deep ? 'deep ' : ''}members`;
-  const words = contains ? `be a superset of ${kind} #{exp}` : `have the same ${kind} as #{exp}`;
+  const kind = ordered ? 'ordered ' : '';
+  const words = contains
+    ? `be ${ordered ? 'an ordered' : 'a'} superset of #{exp}`
+    : `have the same ${kind}members as #{exp}`;
   this.assert(holds, `expected #{this} to ${words}`, `expected #{this} to not ${words}`, wanted);
 }
 
@@ -314,51 +352,89 @@ function throws(like, matching, message) {
   label(this, message);
   let [wanted, text] = [like, matching];
   if (typeof like === 'string' || like instanceof RegExp) [wanted, text] = [undefined, like];
+  const run = this._obj;
+  this.other(run).a('function');
   let caught;
   let hasThrown = false;
   try {
-    this._obj();
+    run();
   } catch (error) {
     [caught, hasThrown] = [error, true];
   }
-  const isLike =
-    wanted === undefined ||
-    (typeof wanted === 'function' ? caught instanceof wanted : caught === wanted);
+  const { negate } = this.flags;
+  const thrown = caught instanceof Error ? String(caught) : caught;
+  const isAny = wanted === undefined && text === undefined;
+  if (isAny || !negate) {
+    this.assert(
+      hasThrown,
+      `expected #{this} to throw ${errorName(wanted)}`,
+      'expected #{this} to not throw an error #{act} was thrown',
+      wanted,
+      thrown,
+    );
+  }
+  if (hasThrown && !isAny) judgeThrown(this, wanted, text, caught, thrown);
+  this.flags.object = caught;
+}
+
+function errorName(wanted) {
+  if (wanted === undefined) return 'an error';
+  return typeof wanted === 'function' ? wanted.name : '#{exp}';
+}
+
+// Compares what was thrown with the class or the error and with the text that the script names.
+function judgeThrown(assertion, wanted, text, caught, thrown) {
+  const { negate } = assertion.flags;
+  const isLike = typeof wanted === 'function' ? caught instanceof wanted : caught === wanted;
   const said =
     caught !== null && typeof caught === 'object' ? String(caught.message) : String(caught);
-  const isMatching =
-    text === undefined || (text instanceof RegExp ? text.test(said) : said.includes(text));
-  const name =
-    wanted === undefined
-      ? 'an error'
-      : typeof wanted === 'function'
-        ? wanted.name
-        : inspect(wanted);
-  const words = text === undefined ? name : `${name} matching ${inspect(text)}`;
-  this.assert(
-    hasThrown && isLike && isMatching,
-    `expected #{this} to throw ${words}`,
-    `expected #{this} to not throw ${words}`,
-    like,
-    caught,
-  );
-  this.flags.object = caught;
+  const isMatching = text instanceof RegExp ? text.test(said) : said.includes(text);
+  const failsLike = wanted !== undefined && isLike === Boolean(negate);
+  const failsText = text !== undefined && isMatching === Boolean(negate);
+  // What must be thrown has to fit in both; what must not be thrown would have to fit in both.
+  const needsBoth = negate && wanted !== undefined && text !== undefined;
+  if (needsBoth && !(failsLike && failsText)) return;
+  if (failsLike) {
+    const name = errorName(wanted);
+    assertion.assert(
+      negate,
+      `expected #{this} to throw ${name} #{act} was thrown`,
+      `expected #{this} to not throw ${name} #{act} was thrown`,
+      wanted,
+      thrown,
+    );
+  }
+  if (failsText) {
+    const verb = text instanceof RegExp ? 'matching' : 'including';
+    assertion.assert(
+      negate,
+      `expected #{this} to throw error ${verb} #{exp} got #{act}`,
+      `expected #{this} to throw error not ${verb} #{exp}`,
+      text,
+      said,
+    );
+  }
 }
 
 // What a value changes by while the subject runs.
 function changing(verb, holds) {
-  return function change(object, name) {
+  return function change(object, name, message) {
+    label(this, message);
+    const run = this._obj;
+    this.other(run).a('function');
+    if (name === undefined) this.other(object).a('function');
+    else this.other(object).property(name);
     const value = () => (name === undefined ? object() : object[name]);
     const before = value();
-    this._obj();
-    const delta = value() - before;
-    const words = name === undefined ? '' : `.${name}`;
-    Object.assign(this.flags, { delta, realDelta: Math.abs(delta) });
-    const differs = verb === 'change' ? value() !== before : holds(delta);
+    if (verb !== 'change') this.other(before).a('number');
+    run();
+    const after = value();
+    const what = name === undefined ? String(before) : `.${name}`;
+    Object.assign(this.flags, { change: { what, verb, by: after - before } });
     this.assert(
-      differs,
-      `expected ${words || 'the value'} to ${verb}`,
-      `expected ${words || 'the value'} to not ${verb}`,
+      holds(before, after),
+      `expected ${what} to ${verb}`,
+      `expected ${what} to not ${verb}`,
     );
   };
 }
@@ -380,7 +456,7 @@ methods({
   'most lte lessThanOrEqual': comparison('at most', 'above', (a, b) => a <= b),
   within(low, high, message) {
     label(this, message);
-    const actual = this.flags.doLength ? sizeOf(this._obj) : this._obj;
+    const actual = comparable(this);
     const what = this.flags.doLength ? 'have a length' : 'be';
     this.assert(
       actual >= low && actual <= high,
@@ -411,6 +487,7 @@ methods({
   },
   string(text, message) {
     label(this, message);
+    this.other(this._obj).a('string');
     this.assert(
       String(this._obj).includes(text),
       'expected #{this} to contain #{exp}',
@@ -441,6 +518,7 @@ methods({
   },
   'closeTo approximately'(value, delta, message) {
     label(this, message);
+    this.other(this._obj).a('number');
     this.assert(
       Math.abs(this._obj - value) <= delta,
       `expected #{this} to be close to ${value} +/- ${delta}`,
@@ -450,6 +528,7 @@ methods({
   oneOf(list, message) {
     label(this, message);
     const { contains, deep } = this.flags;
+    this.other(list).an('array');
     const same = deep ? deepEqual : (a, b) => a === b;
     const holds = contains
       ? list.some((item) => this._obj.includes(item))
@@ -461,17 +540,40 @@ methods({
       list,
     );
   },
-  'change changes': changing('change'),
-  'increase increases': changing('increase', (delta) => delta > 0),
-  'decrease decreases': changing('decrease', (delta) => delta < 0),
+  'change changes': changing('change', (before, after) => before !== after),
+  'increase increases': changing('increase', (before, after) => after > before),
+  'decrease decreases': changing('decrease', (before, after) => after < before),
   by(amount, message) {
     label(this, message);
-    const { delta, realDelta } = this.flags;
+    const { what, verb, by } = this.flags.change;
+    const changed = verb === 'change' ? Math.abs(by) : verb === 'increase' ? by : -by;
     this.assert(
-      amount === delta || amount === realDelta,
-      `expected the value to change by ${amount}`,
-      `expected the value to not change by ${amount}`,
+      changed === Math.abs(amount),
+      `expected ${what} to ${verb} by ${amount}`,
+      `expected ${what} to not ${verb} by ${amount}`,
     );
+  },
+  'ownPropertyDescriptor haveOwnPropertyDescriptor'(name, ...rest) {
+    const [wanted, message] = rest;
+    label(this, message);
+    const actual = Object.getOwnPropertyDescriptor(Object(this._obj), name);
+    const words = `own property descriptor for ${inspect(name)}`;
+    if (rest.length === 0 || actual === undefined) {
+      this.assert(
+        actual !== undefined,
+        `expected #{this} to have an ${words}`,
+        `expected #{this} to not have an ${words}`,
+      );
+    } else {
+      this.assert(
+        deepEqual(wanted, actual),
+        `expected the ${words} on #{this} to match #{exp}, got #{act}`,
+        `expected the ${words} on #{this} to not match #{exp}`,
+        wanted,
+        actual,
+      );
+    }
+    this.flags.object = actual;
   },
   // The subject is a response of k6/http.
   validJsonBody() {

@@ -2,16 +2,20 @@
 // its label and its values. What can be asserted is added by k6chaijs.js.
 
 import { check } from 'k6';
+import exec from 'k6/execution';
 import { inspect } from 'https://jslib.k6.io/k6chaijs/values.js';
 
 export const config = {
   // Characters of a check's name.
   truncateMsgThreshold: 300,
-  // Characters of a value in it.
+  // Characters of a value in it, as Chai writes it and at most.
+  truncateThreshold: 40,
   truncateVariableThreshold: 100,
   // Whether actual values are left out of names, so that iterations share their checks.
   aggregateChecks: true,
   logFailures: false,
+  // Whether the first assertion that fails ends the test.
+  exitOnError: false,
   includeStack: false,
   showDiff: true,
 };
@@ -30,16 +34,25 @@ export function shorten(text, most) {
   return text.length > most ? `${text.slice(0, Math.max(most - 3, 0))}...` : text;
 }
 
-const shown = (value) => shorten(inspect(value), config.truncateVariableThreshold);
+const shown = (value) => shorten(display(value), config.truncateVariableThreshold);
 
-// A template with its values; without those that differ from one iteration to the next if
-// `aggregates`.
-function fill(template, { subject, label, expected, actual }, aggregates) {
-  const value = (text, name) => (aggregates ? `\${${name}}` : shown(text));
+function display(value) {
+  const most = config.truncateThreshold || Infinity;
+  const text = inspect(value, most);
+  if (text.length < most) return text;
+  if (Array.isArray(value)) return `[ Array(${value.length}) ]`;
+  if (Object.prototype.toString.call(value) !== '[object Object]') return text;
+  const names = Object.keys(value);
+  const some = names.length > 2 ? `${names.slice(0, 2).join(', ')}, ...` : names.join(', ');
+  return `{ Object (${some}) }`;
+}
+
+// A template with its values.
+function fill(template, { expected }, subject, actual) {
   return template
-    .replace(/#\{this\}/g, () => label || value(subject, 'this'))
+    .replace(/#\{this\}/g, () => subject)
     .replace(/#\{exp\}/g, () => shown(expected))
-    .replace(/#\{act\}/g, () => value(actual, 'actual'));
+    .replace(/#\{act\}/g, () => actual);
 }
 
 export class Assertion {
@@ -55,15 +68,31 @@ export class Assertion {
   assert(holds, template, negated, expected, actual) {
     const { object: subject, message: label, negate } = this.flags;
     const passed = Boolean(negate ? !holds : holds);
-    const values = { subject, label, expected, actual: arguments.length > 4 ? actual : subject };
+    const values = { expected, actual: arguments.length > 4 ? actual : subject };
     const chosen = (negate ? negated : template) || template;
+    // Checks of all iterations have the same name if it leaves out what differs between them.
+    const message = () => fill(chosen, values, shown(subject), shown(values.actual));
+    const name = config.aggregateChecks
+      ? fill(chosen, values, label || '${this}', '${actual}')
+      : `${label ? `${label}: ` : ''}${message()}`;
     // Two colons would name a group.
-    const name = fill(chosen, values, config.aggregateChecks).replaceAll('::', ':');
-    check(null, { [shorten(name, config.truncateMsgThreshold)]: passed });
+    const isolated = name.replaceAll('::', ':');
+    check(null, { [shorten(isolated, config.truncateMsgThreshold)]: passed });
     if (passed) return;
-    const message = fill(chosen, values, false);
-    if (config.logFailures) console.warn(message);
-    throw new AssertionError(message, values);
+    if (config.exitOnError) exec.test.abort(message());
+    if (config.logFailures) console.warn(message());
+    throw new AssertionError(message(), values);
+  }
+
+  // An error that is no check: the assertion makes no sense for its subject.
+  refuse(message) {
+    const { message: label } = this.flags;
+    throw new AssertionError(label ? `${label}: ${message}` : message);
+  }
+
+  // An assertion of another value under the same label, such as that it is an array.
+  other(subject) {
+    return new Assertion(subject, this.flags.message);
   }
 
   static addProperty(name, getter) {

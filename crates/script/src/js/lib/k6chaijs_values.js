@@ -79,37 +79,49 @@ export function valueAt(subject, steps) {
 }
 
 const DEPTH_MAX = 3;
-const ITEMS_MAX = 40;
 
-// A value as a message has it.
-export function inspect(value, depth = 0) {
-  if (typeof value === 'string') return `'${value.replace(/'/g, "\\'").replace(/\n/g, '\\n')}'`;
-  if (typeof value === 'function') return value.name ? `[Function: ${value.name}]` : '[Function]';
-  if (Object.is(value, -0)) return '-0';
+// A value as a message has it, in about `most` characters: what does not fit is counted.
+export function inspect(value, most = Infinity, depth = 0) {
+  if (typeof value === 'string') return quoted(value, most);
+  if (typeof value === 'function') return value.name ? `[Function ${value.name}]` : '[Function]';
+  if (value === 0) return Object.is(value, -0) ? '-0' : '+0';
   if (typeof value === 'bigint') return `${value}n`;
   if (value === null || typeof value !== 'object') return String(value);
-  if (value instanceof Error) return `[${value}]`;
-  if (value instanceof RegExp) return String(value);
+  if (value instanceof Error || value instanceof RegExp) return String(value);
   if (value instanceof Date)
     return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
   if (depth > DEPTH_MAX) return Array.isArray(value) ? '[Array]' : '[Object]';
-  if (Array.isArray(value))
-    return list(
-      '[',
-      value.map((item) => () => inspect(item, depth + 1)),
-      ']',
-    );
-  const names = Object.keys(value);
-  const pairs = names.map((name) => () => {
-    const key = /^[A-Za-z_$][\w$]*$/.test(name) ? name : inspect(name);
-    return `${key}: ${inspect(value[name], depth + 1)}`;
-  });
-  return list('{', pairs, '}');
+  const inner = (item, room) => inspect(item, room, depth + 1);
+  if (Array.isArray(value)) return list('[', value, inner, ']', most);
+  const kind = value.constructor?.name ?? '';
+  if (ArrayBuffer.isView(value) && value.length !== undefined)
+    return list(`${kind}[`, [...value], String, ']', most);
+  if (value instanceof Set) return list('Set{', [...value], inner, '}', most);
+  const name = kind === 'Object' ? '' : kind;
+  const pair = (key, room) => {
+    const text = /^[A-Za-z_$][\w$]*$/.test(key) ? key : quoted(key, Infinity);
+    return `${text}: ${inner(value[key], room - text.length - 2)}`;
+  };
+  return list(`${name}{`, Object.keys(value), pair, '}', most);
 }
 
-function list(open, items, close) {
+function quoted(text, most) {
+  const whole = text.replace(/'/g, "\\'").replace(/\n/g, '\\n');
+  return whole.length + 2 > most ? `'${whole.slice(0, Math.max(most - 3, 0))}\u2026'` : `'${whole}'`;
+}
+
+// Items between brackets: all of them, or as many as leave room for the number of the others.
+function list(open, items, write, close, most) {
   if (items.length === 0) return `${open}${close}`;
-  const texts = items.slice(0, ITEMS_MAX).map((item) => item());
-  if (items.length > ITEMS_MAX) texts.push('...');
-  return `${open} ${texts.join(', ')} ${close}`;
+  const room = most - 4;
+  let text = '';
+  for (const [index, item] of items.entries()) {
+    const isLast = index + 1 === items.length;
+    const next = text + write(item, room - text.length) + (isLast ? '' : ', ');
+    const others = `\u2026(${items.length - index - 1})`;
+    if (next.length + (isLast ? 0 : others.length) > room)
+      return `${open} ${text}\u2026(${items.length - index}) ${close}`;
+    text = next;
+  }
+  return `${open} ${text} ${close}`;
 }

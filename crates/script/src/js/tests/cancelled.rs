@@ -62,7 +62,10 @@ fn nothing_runs_after_it() {
                     host.now_ns += wait_ns;
                     Reply::Woken
                 } else {
-                    assert!(!matches!(step, Step::Log(_) | Step::Done(_)), "{name}: {step:?}");
+                    assert!(
+                        !matches!(step, Step::Log(_) | Step::Note(_) | Step::Done(_)),
+                        "{name}: {step:?}"
+                    );
                     Reply::Taken
                 };
                 step = vu.resume(reply, host.now_ns);

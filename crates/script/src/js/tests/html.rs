@@ -172,3 +172,26 @@ fn responses_submit_forms_and_follow_links() {
     assert!(error.contains("no link of 'http://x.test/dir/p' matches 'a.none'"), "{error}");
     assert!(error.starts_with("/s/main.js:7:"), "{error}");
 }
+
+/// Markup is written as k6 1.8 writes it.
+#[test]
+fn markup_is_written_again() {
+    let page = "<body class='x\"y'>a<br>b<img src=a.png alt='<q>'><p>x &lt; y & w \"q\"</p>\
+                <script>if (a<b && c) {}</script><pre>\n\ny</pre><!-- c --><input disabled></body>";
+    let inside = "a<br/>b<img src=\"a.png\" alt=\"&lt;q&gt;\"/><p>x &lt; y &amp; w &#34;q&#34;</p>\
+                  <script>if (a<b && c) {}</script><pre>\n\ny</pre><!-- c --><input disabled=\"\"/>";
+    let imports = format!(
+        "import {{ parseHTML }} from 'k6/html'; const doc = parseHTML({});",
+        serde_json::to_string(page).unwrap()
+    );
+    for (expression, want) in [
+        ("doc.find('body').html()", inside.to_owned()),
+        (
+            "doc.find('html').html()",
+            format!("<head></head><body class=\"x&#34;y\">{inside}</body>"),
+        ),
+        ("doc.find('script').html()", "if (a&lt;b &amp;&amp; c) {}".to_owned()),
+    ] {
+        assert_eq!(value_with(&imports, expression), want, "{expression}");
+    }
+}

@@ -335,11 +335,12 @@ fn k6chaijs() {
             "Leave",
             "enter ::fails",
             "record checks 0{check:expected it to be within 1..9}",
-            "Warn expected it to be within 1..9",
+            "Warn expected 42 to be within 1..9",
             "Leave",
             "enter ::raises",
             "record checks 0{check:Exception raised \"TypeError: cannot read property 'x' of null\"}",
-            "Warn Exception raised \"TypeError: cannot read property 'x' of null\"",
+            "Error Exception raised in test \"raises\". Failing the test and continuing. \nTypeError: \
+             cannot read property 'x' of null",
             "Leave",
             "Info [false,false,false]",
         ]
@@ -380,7 +381,7 @@ fn k6chaijs_asserts_as_chai_does() {
         (
             "expect([1], 'list').to.be.empty",
             "expected list to be empty",
-            "expected list to be empty",
+            "expected [ 1 ] to be empty",
         ),
         (
             "expect({ a: 1 }).to.have.keys('b')",
@@ -389,8 +390,8 @@ fn k6chaijs_asserts_as_chai_does() {
         ),
         (
             "expect('abc').to.have.lengthOf(2)",
-            "expected ${this} to have a length of 2 but got ${actual}",
-            "expected 'abc' to have a length of 2 but got 3",
+            "expected ${this} to have a length of 2 got ${actual}",
+            "expected 'abc' to have a length of 2 got 3",
         ),
     ];
     let chai = "import { expect } from 'https://jslib.k6.io/k6chaijs/4.3.4.0/index.js';";
@@ -406,12 +407,126 @@ fn k6chaijs_asserts_as_chai_does() {
             format!("/s/main.js:3: AssertionError: {message}"),
         ];
         // The column is where the call ends.
-        let place = steps[1].splitn(4, ':').collect::<Vec<_>>();
-        assert_eq!(steps[0], want[0]);
+        let [.., failed, error] = &steps[..] else { panic!("{steps:?}") };
+        let place = error.splitn(4, ':').collect::<Vec<_>>();
+        assert_eq!(*failed, want[0]);
         assert_eq!(format!("{}:{}:{}", place[0], place[1], place[3]), want[1], "{steps:?}");
     }
     let line = value_with(chai, "expect({}).to.matchSchema({})");
     assert!(line.contains("matchSchema() is not supported"), "{line}");
+}
+
+/// An assertion may be several checks. Their names are those that k6 1.8 shows with k6chaijs 4.5 for
+/// the same lines.
+#[test]
+fn k6chaijs_names_checks_as_in_k6() {
+    let list = "expected v to be an array";
+    let function = "expected v to be a function";
+    for (line, want) in [
+        (
+            "expect('abc', 'v').to.have.length(3)",
+            &[
+                "expected v to have property 'length'",
+                "expected v to have a length of 3 got ${actual}",
+            ][..],
+        ),
+        (
+            "expect([1], 'v').to.have.lengthOf.above(0)",
+            &[
+                "expected v to have property 'length'",
+                "expected v to have a length above +0 got ${actual}",
+            ],
+        ),
+        ("expect(5, 'v').to.have.lengthOf(2)", &["expected v to have property 'length' ✗"]),
+        (
+            "expect({ a: 1 }, 'v').to.have.property('a', 2)",
+            &[
+                "expected v to have property 'a'",
+                "expected v to have property 'a' of 2, got ${actual} ✗",
+            ],
+        ),
+        (
+            "expect({ a: 1 }, 'v').to.not.have.property('a', 2)",
+            &["expected v to not have property 'a' of ${actual}"],
+        ),
+        (
+            "expect({ a: 1, b: 2 }, 'v').to.include({ a: 1 })",
+            &[
+                "expected v to have property 'a'",
+                "expected v to have property 'a' of 1, got ${actual}",
+            ],
+        ),
+        (
+            "expect('hello', 'v').to.have.string('ell')",
+            &["expected v to be a string", "expected v to contain 'ell'"],
+        ),
+        ("expect(null, 'v').to.not.exist", &["expected v to not exist"]),
+        ("expect(1, 'v').to.be.oneOf([1, 2])", &[list, "expected v to be one of [ 1, 2 ]"]),
+        (
+            "expect([1, 2], 'v').to.have.members([2, 1])",
+            &[list, list, "expected v to have the same members as [ 2, 1 ]"],
+        ),
+        (
+            "expect([1, 2, 3], 'v').to.include.members([2, 1])",
+            &[list, list, "expected v to be a superset of [ 2, 1 ]"],
+        ),
+        (
+            "expect(1.5, 'v').to.be.closeTo(1, 0.1)",
+            &["expected v to be a number", "expected v to be close to 1 +/- 0.1 ✗"],
+        ),
+        (
+            "expect(() => { throw new Error('boom') }, 'v').to.throw('boom')",
+            &[function, "expected v to throw an error"],
+        ),
+        (
+            "expect(() => { throw new Error('boom') }, 'v').to.throw('bam')",
+            &[
+                function,
+                "expected v to throw an error",
+                "expected v to throw error including 'bam' got ${actual} ✗",
+            ],
+        ),
+        (
+            "expect(() => { throw new TypeError('x') }, 'v').to.throw(TypeError, 'x')",
+            &[function, "expected v to throw TypeError"],
+        ),
+        (
+            "expect(() => {}, 'v').to.not.throw()",
+            &[function, "expected v to not throw an error ${actual} was thrown"],
+        ),
+        ("expect(5, 'v').to.throw()", &["expected v to be a function ✗"]),
+        (
+            "let x = 0; expect(() => { x++ }, 'v').to.increase(() => x).by(1)",
+            &[
+                function,
+                function,
+                "expected v to be a number",
+                "expected 0 to increase",
+                "expected 0 to increase by 1",
+            ],
+        ),
+        (
+            "expect({ a: 1 }, 'v').to.have.ownPropertyDescriptor('a')",
+            &["expected v to have an own property descriptor for 'a'"],
+        ),
+        ("expect('x', 'v').to.be.within(1, 2)", &[]),
+        (
+            "expect('').to.equal('y'.repeat(39))",
+            &["expected ${this} to equal 'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy…' ✗"],
+        ),
+    ] {
+        let (steps, _) = trace(&format!(
+            "import {{ expect }} from 'https://jslib.k6.io/k6chaijs/4.5.0.1/index.js';
+             export default () => {{ {line} }};"
+        ));
+        let checks: Vec<String> = steps
+            .iter()
+            .filter_map(|step| step.strip_prefix("record checks "))
+            .filter_map(|step| step.strip_suffix('}')?.split_once("{check:"))
+            .map(|(value, name)| format!("{name}{}", if value == "1" { "" } else { " ✗" }))
+            .collect();
+        assert_eq!(checks, want, "{line}");
+    }
 }
 
 #[test]
@@ -431,7 +546,7 @@ fn form_data() {
     );
     assert_eq!(
         value,
-        "--B\r\nContent-Disposition: form-data; name=\"aTextField\"\r\n\r\nsome\u{e9}\r\n\
+        "--B\r\nContent-Disposition: form-data; name=\"aTextField\"\r\nContent-Type: text/plain\r\n\r\nsome\u{e9}\r\n\
          --B\r\nContent-Disposition: form-data; name=\"aFile\"; filename=\"a%22b.txt\"\r\n\
          Content-Type: text/plain\r\n\r\nxyz\r\n\
          --B\r\nContent-Disposition: form-data; name=\"bytes\"; filename=\"blob\"\r\n\

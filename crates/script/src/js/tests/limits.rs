@@ -49,7 +49,7 @@ fn vus_take_turns_while_one_is_busy() {
     while !(matches!(a, Step::Done(_)) && matches!(b, Step::Done(_))) {
         host.now_ns += 1_000_000;
         for (name, vu, step) in [("busy", &mut busy, &mut a), ("other", &mut other, &mut b)] {
-            if matches!(step, Step::Log(_)) {
+            if matches!(step, Step::Log(_) | Step::Note(_)) {
                 order.push(name);
             }
             if !matches!(step, Step::Done(_)) {

@@ -4,12 +4,14 @@ mod apis;
 mod basics;
 mod cancelled;
 mod files;
+mod grpc;
 mod html;
 mod libraries;
 mod limits;
 mod modules;
 mod requests;
 mod seeds;
+mod sockets;
 mod webcrypto;
 
 use std::collections::HashMap;
@@ -156,6 +158,7 @@ impl Host {
             }
             Step::Enter(number) => format!("enter {}", self.worker.group(number)),
             Step::Log(level) => format!("{level:?} {}", &*vu.line()),
+            Step::Note(level) => format!("note {level:?} {}", &*vu.line()),
             Step::Pause => return,
             step => format!("{step:?}"),
         };

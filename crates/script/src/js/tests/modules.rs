@@ -151,7 +151,7 @@ fn what_is_wrong_has_a_position() {
         ("import 'k6/x/sql';", "cannot import 'k6/x/sql': extensions of k6"),
         (
             "import 'https://x.test/a.js';",
-            "cannot import 'https://x.test/a.js': no such file; nothing is downloaded: save it beside",
+            "cannot import 'https://x.test/a.js': no such file; nothing is downloaded: save it there",
         ),
         ("import 'https://jslib.k6.io/aws/0.11.0/s3.js';", "credentials of AWS"),
         ("import 'https://x.test/b.js';", "https://x.test/b.js:2:9: SyntaxError: "),

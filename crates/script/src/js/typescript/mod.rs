@@ -97,6 +97,7 @@ fn strip_within(text: &str) -> Result<String, Wrong> {
         return Err((at, message));
     }
     let mut stripper = Stripper::new(text);
+    stripper.learn(&parsed.program.body);
     stripper.visit_program(&parsed.program);
     for statement in &parsed.program.body {
         if let Statement::ImportDeclaration(import) = statement {

@@ -27,6 +27,8 @@ pub(super) struct Stripper<'t> {
     blanks: Vec<Span>,
     /// Bytes that become another character than a blank.
     marks: Vec<(u32, char)>,
+    /// Names that are declared as types, and not as values too.
+    types: HashSet<String>,
     /// Names that values use.
     used: HashSet<String>,
     /// Where statements without a semicolon end.
@@ -40,10 +42,43 @@ impl<'t> Stripper<'t> {
             text,
             blanks: Vec::new(),
             marks: Vec::new(),
+            types: HashSet::new(),
             used: HashSet::new(),
             open_ends: HashSet::new(),
             wrong: None,
         }
+    }
+
+    /// Takes down which names of a module are types alone.
+    pub(super) fn learn(&mut self, body: &[Statement<'_>]) {
+        let mut values = HashSet::new();
+        for statement in body {
+            let declaration = match statement {
+                Statement::ExportDeclaration(export) => Some(&export.declaration),
+                _ => statement.as_declaration(),
+            };
+            match declaration {
+                Some(Declaration::TSInterfaceDeclaration(it)) => {
+                    self.types.insert(it.id.name.to_string());
+                }
+                Some(Declaration::TSTypeAliasDeclaration(it)) => {
+                    self.types.insert(it.id.name.to_string());
+                }
+                Some(Declaration::FunctionDeclaration(it)) => {
+                    values.extend(it.id.iter().map(|id| id.name.to_string()));
+                }
+                Some(Declaration::ClassDeclaration(it)) => {
+                    values.extend(it.id.iter().map(|id| id.name.to_string()));
+                }
+                Some(Declaration::VariableDeclaration(it)) => {
+                    let names =
+                        it.declarations.iter().flat_map(|one| one.id.get_binding_identifiers());
+                    values.extend(names.map(|id| id.name.to_string()));
+                }
+                _ => {}
+            }
+        }
+        self.types.retain(|name| !values.contains(name));
     }
 
     pub(super) fn finish(mut self) -> String {
@@ -260,9 +295,14 @@ impl<'a> Visit<'a> for Stripper<'_> {
     fn visit_export_named_declaration(&mut self, it: &ExportNamedDeclaration<'a>) {
         if it.export_kind == ImportOrExportKind::Type {
             self.blank(it.span.start, it.span.end);
-        } else {
-            walk::walk_export_named_declaration(self, it);
+            return;
         }
+        for specifier in &it.specifiers {
+            if self.types.contains(specifier.local.name().as_str()) {
+                self.blank_listed(specifier.span);
+            }
+        }
+        walk::walk_export_named_declaration(self, it);
     }
 
     fn visit_export_from_declaration(&mut self, it: &ExportFromDeclaration<'a>) {

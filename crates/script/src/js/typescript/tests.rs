@@ -81,6 +81,9 @@ fn imports_of_types_vanish() {
             "export type { A } from 'a'; export type * from 'b';",
             "                                                   ",
         ),
+        ("interface A { a: 1 }\nexport { A, b };", "                    \nexport {    b };"),
+        ("type A = 1; export { A as B };", "            export {        };"),
+        ("interface A {} class A {} export { A };", "               class A {} export { A };"),
         ("export { type A, b } from 'a';", "export {         b } from 'a';"),
     ] {
         assert_eq!(strip(text).as_deref(), Ok(want), "{text}");

@@ -53,6 +53,12 @@ pub(super) fn file<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     Ok(file)
 }
 
+/// Whether a value can be a body: text, bytes, or an object that is a form.
+pub(super) fn is_body(body: &Value<'_>) -> bool {
+    let is_form = body.is_object() && !body.is_array() && !body.is_function();
+    body.is_nothing() || body.is_string() || is_form
+}
+
 /// Writes a body; `false` if the request has no body.
 pub(super) fn write(
     context: Context<'_>,
@@ -62,7 +68,7 @@ pub(super) fn write(
     if body.is_nothing() {
         return Ok(None);
     }
-    if !body.is_object() {
+    if body.is_string() {
         out.extend_from_slice(body.to_text()?.bytes());
         return Ok(Some(ContentType::Unknown));
     }

@@ -13,13 +13,14 @@ pub use request::{Expected, Request, ResponseBody};
 
 pub(in crate::js) use form::File;
 pub(in crate::js) use jar::{JarObject, SharedJar};
+pub(super) use request::timeout_ns;
 pub(in crate::js) use request::{Callback, NamedUrl};
 pub(in crate::js) use response::ResponseObject;
+pub(in crate::js::api) use response::headers_of;
 
 use super::{console, need_running};
 use crate::js::events::Kept;
 use crate::js::ffi;
-use crate::js::http::is_token;
 use crate::js::native::{Call, functions};
 use crate::js::step::{Answer, Level, Step};
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
@@ -87,16 +88,15 @@ fn with_body<'js>(call: &Call<'js, '_>, method: &str) -> Outcome<'js> {
 }
 
 fn any<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    let method = method(call.context, &call.argument(0))?;
+    let method = method(&call.argument(0))?;
     send(call.context, &method, &call.argument(1), &call.argument(2), &call.argument(3))
 }
 
-fn method(context: Context<'_>, value: &Value<'_>) -> Result<String, Thrown> {
-    let method = value.to_text()?.str().into_owned();
-    if is_token(method.as_bytes()) {
-        return Ok(method);
-    }
-    Err(context.throw(ErrorKind::Type, format!("'{method}' is not a method of HTTP")))
+/// A method as it is given; `GET` without any.
+fn method(value: &Value<'_>) -> Result<String, Thrown> {
+    let method =
+        if value.is_nothing() { String::new() } else { value.to_text()?.str().into_owned() };
+    Ok(if method.is_empty() { "GET".to_owned() } else { method })
 }
 
 /// Sends a request, and waits for its answer.
@@ -153,7 +153,7 @@ fn take(context: Context<'_>, number: u32) -> Outcome<'_> {
         }
         let url = if response.url().is_empty() { &request.url } else { response.url() };
         let line = format!("request failed: {}: {} {url}", response.error(), request.method);
-        console::log(context, Level::Warn, &line)?;
+        console::note(context, Level::Warn, &line)?;
     }
     super::classes::hold(context, None, *response)
 }
@@ -162,7 +162,7 @@ fn take(context: Context<'_>, number: u32) -> Outcome<'_> {
 fn asynchronous<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let context = call.context;
     let inner = context.inner();
-    let method = method(context, &call.argument(0))?;
+    let method = method(&call.argument(0))?;
     let (url, body, params) = (call.argument(1), call.argument(2), call.argument(3));
     let number = prepare(context, &method, &url, &body, &params)?;
     let (promise, resolving) = context.promise()?;
@@ -251,10 +251,10 @@ fn prepare_entry(context: Context<'_>, entry: &Value<'_>) -> Result<u32, Thrown>
     } else {
         [entry.get("method")?, entry.get("url")?, entry.get("body")?, entry.get("params")?]
     };
-    let method =
-        if method_value.is_nothing() { "GET".to_owned() } else { method(context, &method_value)? };
+    let method = method(&method_value)?;
     let has_no_body = ["GET", "HEAD"].iter().any(|name| method.eq_ignore_ascii_case(name));
-    let body = if has_no_body && body.is_object() { context.undefined() } else { body };
+    let is_named = !is_url && !entry.is_array();
+    let body = if has_no_body && is_named { context.undefined() } else { body };
     prepare(context, &method, &url, &body, &params)
 }
 

@@ -11,6 +11,9 @@ use crate::js::http::{self, Url, UrlError};
 use crate::js::native::Call;
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
 
+/// The number of a mistake for which k6 has none.
+const NO_NUMBER: u16 = 0;
+
 /// How long a request may take unless it says so, ns.
 const TIMEOUT_NS: u64 = 60_000_000_000;
 
@@ -80,10 +83,12 @@ impl Held for Callback {
 /// A request as the script asks for it.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Its method, in capitals.
+    /// Its method, as it was given.
     pub method: String,
     /// Its URL.
     pub url: String,
+    /// What is wrong with the arguments, if anything is.
+    pub(in crate::js) mistake: Option<String>,
     /// Whether the script gives something else than a string for its URL, which is then that thing
     /// as text.
     pub(in crate::js) has_no_url: bool,
@@ -115,6 +120,8 @@ pub struct Request {
     pub tags: Option<u32>,
     /// Whether an error is an exception.
     pub throws: bool,
+    /// Whether it asks for a WebSocket: its answer is a 101, and no redirect is followed.
+    pub upgrades: bool,
 }
 
 /// `` http.url`text ${value} text` ``.
@@ -171,7 +178,9 @@ pub(super) fn expected_statuses<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
 
 /// `http.setResponseCallback(callback)`.
 pub(super) fn set_response_callback<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    let expected = callback(call.context, &call.argument(0))?;
+    let Some(expected) = expected(&call.argument(0)) else {
+        return Err(call.context.throw(ErrorKind::Type, NO_CALLBACK));
+    };
     *call.context.inner().expected.borrow_mut() = expected;
     Ok(call.context.undefined())
 }
@@ -186,17 +195,15 @@ fn push_cookie_value(field: &mut String, value: &str) {
     field.push_str(quote);
 }
 
-fn callback(context: Context<'_>, value: &Value<'_>) -> Result<Expected, Thrown> {
+/// What is wrong with a response callback that is not one.
+const NO_CALLBACK: &str = "a response callback is null, or what http.expectedStatuses() returns";
+
+/// What a response callback expects; `None` if it is not one.
+fn expected(value: &Value<'_>) -> Option<Expected> {
     if value.is_null() {
-        return Ok(Expected::Off);
+        return Some(Expected::Off);
     }
-    match classes::held::<Callback>(value) {
-        Some(Callback(expected)) => Ok(expected.clone()),
-        None => {
-            let message = "a response callback is null, or what http.expectedStatuses() returns";
-            Err(context.throw(ErrorKind::Type, message))
-        }
-    }
+    classes::held::<Callback>(value).map(|Callback(expected)| expected.clone())
 }
 
 impl Request {
@@ -245,7 +252,7 @@ impl Request {
     ) -> Result<(), Thrown> {
         let jar = Some(Rc::clone(&context.inner().jar.borrow()));
         *self = Self { timeout_ns: TIMEOUT_NS, jar, ..Self::default() };
-        self.method = method.to_ascii_uppercase();
+        method.clone_into(&mut self.method);
         match classes::held::<NamedUrl>(url) {
             Some(named) => (self.url, self.name) = (named.url.clone(), named.name.clone()),
             None => {
@@ -258,8 +265,13 @@ impl Request {
         if context.inner().shared.settings.discards_bodies {
             self.response_body = ResponseBody::Nothing;
         }
-        let tags = self.fill_params(context, params)?;
+        let tags = self.fill_params(params)?;
         self.fill_tags(context, &tags)?;
+        if !form::is_body(body) {
+            let what = body.kind();
+            self.note(format!("a body cannot be a {what}: give text, bytes or a form"));
+            return Ok(());
+        }
         let content_type = form::write(context, body, &mut self.body)?;
         self.has_body = content_type.is_some();
         let content_type = match content_type {
@@ -278,36 +290,63 @@ impl Request {
         Ok(())
     }
 
-    /// Reads the last argument of a call; what it does not know it leaves alone. Gives the tags.
-    fn fill_params<'js>(&mut self, context: Context<'_>, params: &Value<'js>) -> Outcome<'js> {
+    /// Fills it with what opens a WebSocket: its URL, and of the params of the call those that are
+    /// about the request.
+    pub(in crate::js::api) fn fill_upgrade(
+        &mut self,
+        context: Context<'_>,
+        url: String,
+        params: &Value<'_>,
+    ) -> Result<(), Thrown> {
+        let jar = Some(Rc::clone(&context.inner().jar.borrow()));
+        *self = Self { url, jar, upgrades: true, redirects_max: Some(0), ..Self::default() };
+        "GET".clone_into(&mut self.method);
         let mut tags = params.context().undefined();
-        if params.is_nothing() {
+        if params.is_object() {
+            let headers = params.get("headers")?;
+            if headers.is_object() {
+                self.fill_headers(&headers)?;
+            }
+            let jar = params.get("jar")?;
+            if !jar.is_nothing() {
+                self.jar = Some(jar_of(context, &jar)?);
+            }
+            let given = params.get("tags")?;
+            if given.is_object() {
+                tags = given;
+            }
+        }
+        self.fill_tags(context, &tags)
+    }
+
+    /// Reads the last argument of a call; what it does not know it leaves alone. Gives the tags.
+    fn fill_params<'js>(&mut self, params: &Value<'js>) -> Outcome<'js> {
+        let mut tags = params.context().undefined();
+        if !params.is_object() {
             return Ok(tags);
         }
-        if !params.is_object() {
-            return Err(context.throw(ErrorKind::Type, "the params of a request are an object"));
-        }
         params.for_each_property(|name, value| {
-            if value.is_undefined() {
+            if value.is_undefined() && name.bytes() != b"timeout" {
                 return Ok(());
             }
             match name.bytes() {
                 b"headers" if value.is_object() => return self.fill_headers(&value),
                 b"cookies" if value.is_object() => return self.fill_cookies(&value),
                 b"tags" => tags = value,
-                b"timeout" => self.timeout_ns = timeout_ns(context, &value)?,
+                b"timeout" => self.fill_timeout(&value)?,
                 b"redirects" => self.redirects_max = Some(value.to_number()?.max(0.0) as u32),
                 b"auth" => self.auth = value.to_text()?.str().into_owned(),
                 b"compression" => self.compression = value.to_text()?.str().into_owned(),
                 b"throw" => self.throws = value.to_bool()?,
-                b"responseCallback" => self.expected = callback(context, &value)?,
-                b"responseType" => self.response_body = response_body(context, &value)?,
-                b"jar" if !value.is_null() => {
-                    let Some(JarObject(jar)) = classes::held::<JarObject>(&value) else {
-                        let message = "the param 'jar' takes a cookie jar";
-                        return Err(context.throw(ErrorKind::Type, message));
-                    };
-                    self.jar = Some(Rc::clone(jar));
+                b"responseCallback" => match expected(&value) {
+                    Some(expected) => self.expected = expected,
+                    None => self.note(NO_CALLBACK.to_owned()),
+                },
+                b"responseType" => self.fill_response_body(&value)?,
+                b"jar" => {
+                    if let Some(JarObject(jar)) = classes::held::<JarObject>(&value) {
+                        self.jar = Some(Rc::clone(jar));
+                    }
                 }
                 _ => {}
             }
@@ -319,12 +358,6 @@ impl Request {
     fn fill_headers(&mut self, headers: &Value<'_>) -> Result<(), Thrown> {
         headers.for_each_property(|name, value| {
             let (name, value) = (name.str().into_owned(), value.to_text()?.str().into_owned());
-            // A line break would end the field, and begin another.
-            if name.is_empty() || (name.clone() + &value).contains(['\r', '\n', '\0']) {
-                let message =
-                    format!("header '{}' has a line break in it, or no name", name.trim());
-                return Err(headers.context().throw(ErrorKind::Type, message));
-            }
             self.headers.push((name, value));
             Ok(())
         })
@@ -332,12 +365,19 @@ impl Request {
 
     fn fill_cookies(&mut self, cookies: &Value<'_>) -> Result<(), Thrown> {
         cookies.for_each_property(|name, value| {
+            if value.is_nothing() {
+                return Ok(());
+            }
             let (mut text, mut replaces) = (value.clone(), false);
             if value.is_object() {
                 text = value.get("value")?;
                 replaces = value.get("replace")?.to_bool()?;
             }
-            let text = text.to_text()?.str().into_owned();
+            let text = if text.is_undefined() {
+                String::new()
+            } else {
+                text.to_text()?.str().into_owned()
+            };
             self.cookies.push((name.str().into_owned(), text, replaces));
             Ok(())
         })
@@ -351,18 +391,70 @@ impl Request {
                 self.name = name.to_text()?.str().into_owned();
             }
         }
-        self.tags = tags::number(context, tags, None)?;
+        match tags::number(context, tags, None) {
+            Ok(number) => self.tags = number,
+            Err(Thrown) => {
+                let exception = context.exception();
+                if exception.is_uncatchable() {
+                    return Err(context.throw_value(exception));
+                }
+                let what = exception.get("message")?.to_text()?.str().into_owned();
+                self.note(what);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a mistake; the first one stays.
+    fn note(&mut self, what: String) {
+        self.mistake.get_or_insert(what);
+    }
+
+    fn fill_response_body(&mut self, value: &Value<'_>) -> Result<(), Thrown> {
+        let text = value.to_text()?;
+        match text.bytes() {
+            b"text" | b"" => self.response_body = ResponseBody::Text,
+            b"binary" => self.response_body = ResponseBody::Binary,
+            b"none" => self.response_body = ResponseBody::Nothing,
+            _ => {
+                let text = text.str();
+                let what = format!("responseType '{text}' is not one of text, binary, none");
+                self.note(what);
+            }
+        }
+        Ok(())
+    }
+
+    /// Milliseconds as a number, or a duration such as `1m30s`. A time before now is over at once.
+    fn fill_timeout(&mut self, value: &Value<'_>) -> Result<(), Thrown> {
+        let timeout_ns = if value.is_number() {
+            Some(value.to_number()? * 1e6)
+        } else {
+            duration_ns(&value.to_text()?.str())
+        };
+        match timeout_ns {
+            Some(timeout_ns) if timeout_ns >= 0.0 => self.timeout_ns = timeout_ns as u64,
+            Some(_) => self.timeout_ns = 1,
+            None => {
+                let text = value.to_text()?;
+                let what = format!("timeout '{}' is not a time such as '30s'", text.str());
+                self.note(what);
+            }
+        }
         Ok(())
     }
 
     /// Why it is no request at all, after the number of that in k6; `None` if it is.
     pub(super) fn fault(&self) -> Option<(u16, String)> {
+        if let Some(mistake) = &self.mistake {
+            return Some((NO_NUMBER, mistake.clone()));
+        }
         let parsed =
             if self.has_no_url { Err(UrlError::NotText) } else { Url::parse(&self.url).map(drop) };
         if let Some(error) = parsed.err().filter(|error| !error.counts()) {
             return Some((error.number(), http::invalid_url(&self.url, error)));
         }
-        Some((http::UNSENT, http::list_error(&self.compression)?))
+        Some((NO_NUMBER, http::list_error(&self.compression)?))
     }
 
     /// The host with its port, as the URL writes them.
@@ -373,21 +465,16 @@ impl Request {
     }
 }
 
-fn response_body(context: Context<'_>, value: &Value<'_>) -> Result<ResponseBody, Thrown> {
-    let text = value.to_text()?;
-    match text.bytes() {
-        b"text" | b"" => Ok(ResponseBody::Text),
-        b"binary" => Ok(ResponseBody::Binary),
-        b"none" => Ok(ResponseBody::Nothing),
-        _ => {
-            let message = format!("responseType '{}' is not one of text, binary, none", text.str());
-            Err(context.throw(ErrorKind::Type, message))
-        }
-    }
+fn jar_of(context: Context<'_>, value: &Value<'_>) -> Result<SharedJar, Thrown> {
+    let jar = classes::held::<JarObject>(value).map(|JarObject(jar)| Rc::clone(jar));
+    jar.ok_or_else(|| context.throw(ErrorKind::Type, "the param 'jar' takes a cookie jar"))
 }
 
 /// Milliseconds as a number, or a duration such as `1m30s`.
-fn timeout_ns(context: Context<'_>, value: &Value<'_>) -> Result<u64, Thrown> {
+pub(in crate::js::api) fn timeout_ns(
+    context: Context<'_>,
+    value: &Value<'_>,
+) -> Result<u64, Thrown> {
     let timeout_ns = if value.is_number() {
         Some(value.to_number()? * 1e6)
     } else {

@@ -145,18 +145,19 @@ impl ResponseObject {
         &self.request
     }
 
-    /// Whether there is a body, which may be empty.
+    /// Whether there is a body, which may be empty; of a response that has failed on the way, the
+    /// part that came.
     fn has_body(&self) -> bool {
-        let has_none = matches!(self.status, 0 | 100..=199 | 204 | 304);
-        self.request.response_body != ResponseBody::Nothing && !has_none && self.error.is_empty()
+        let has_none = match self.status {
+            0 => self.body.is_empty(),
+            status => matches!(status, 100..=199 | 204 | 304),
+        };
+        self.request.response_body != ResponseBody::Nothing && !has_none
     }
 
     /// Names and values of the fields of the head.
     fn head(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.head.split(|byte| *byte == b'\n').filter_map(|line| {
-            let at = line.iter().position(|byte| *byte == b':')?;
-            Some((line[..at].trim_ascii(), line[at + 1..].trim_ascii()))
-        })
+        fields(&self.head)
     }
 
     /// A property, by its place among [`FIELDS`].
@@ -169,7 +170,7 @@ impl ResponseObject {
             "status" => Ok(context.integer(i32::from(self.status))),
             "status_text" => context.string(&self.status_text),
             "proto" => context.string(&self.protocol),
-            "headers" => self.headers(context),
+            "headers" => headers_of(context, &self.head),
             "cookies" => self.cookies(context),
             "body" => self.body(context),
             "timings" => self.timings(context),
@@ -180,26 +181,6 @@ impl ResponseObject {
             "error_code" => Ok(context.integer(i32::from(self.error_code))),
             _ => self.request_object(context),
         }
-    }
-
-    /// By canonical name; values of one name are joined.
-    fn headers<'js>(&self, context: Context<'js>) -> Outcome<'js> {
-        let mut joined: Vec<(String, Vec<u8>)> = Vec::new();
-        for (name, value) in self.head() {
-            let name = canonical(name);
-            match joined.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, values)) => {
-                    values.extend_from_slice(b", ");
-                    values.extend_from_slice(value);
-                }
-                None => joined.push((name, value.to_vec())),
-            }
-        }
-        let headers = context.object()?;
-        for (name, value) in joined {
-            headers.define(&name, context.string(value)?)?;
-        }
-        Ok(headers)
     }
 
     /// By name, each a list of those that were set.
@@ -273,6 +254,34 @@ impl ResponseObject {
         object.define("cookies", cookies)?;
         Ok(object)
     }
+}
+
+/// Names and values in the lines of a head.
+fn fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    head.split(|byte| *byte == b'\n').filter_map(|line| {
+        let at = line.iter().position(|byte| *byte == b':')?;
+        Some((line[..at].trim_ascii(), line[at + 1..].trim_ascii()))
+    })
+}
+
+/// The fields of a head by canonical name; values of one name are joined.
+pub(in crate::js::api) fn headers_of<'js>(context: Context<'js>, head: &[u8]) -> Outcome<'js> {
+    let mut joined: Vec<(String, Vec<u8>)> = Vec::new();
+    for (name, value) in fields(head) {
+        let name = canonical(name);
+        match joined.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => {
+                values.extend_from_slice(b", ");
+                values.extend_from_slice(value);
+            }
+            None => joined.push((name, value.to_vec())),
+        }
+    }
+    let headers = context.object()?;
+    for (name, value) in joined {
+        headers.define(&name, context.string(value)?)?;
+    }
+    Ok(headers)
 }
 
 fn ocsp(context: Context<'_>) -> Outcome<'_> {

@@ -127,12 +127,18 @@ fn requests_are_written_as_k6_writes_them() {
 fn what_cannot_be_sent_is_done_at_once() {
     let ntlm = Request { auth: "ntlm".to_owned(), ..request("GET", "http://u:p@x/", &[], None) };
     for (request, number, text, url) in [
-        (request("GET", "nowhere", &[], None), 1000, "invalid URL: 'nowhere' has to", "nowhere"),
-        (request("GET", "http://", &[], None), 1000, "invalid URL: 'http://' names", "http://"),
+        (request("GET", "nowhere", &[], None), 1000, "unsupported protocol scheme \"\"", "nowhere"),
+        (
+            request("GET", "ftp://h/x", &[], None),
+            1000,
+            "unsupported protocol scheme \"ftp\"",
+            "ftp://h/x",
+        ),
+        (request("GET", "http://", &[], None), 1000, "http: no Host in request URL", "http://"),
         (
             request("GET", "ftp://u:p@x/@", &[], None),
             1000,
-            "invalid URL: 'ftp://****@x/@' has",
+            "unsupported protocol scheme \"ftp\"",
             "ftp://****@x/@",
         ),
         (
@@ -154,6 +160,8 @@ fn what_cannot_be_sent_is_done_at_once() {
             "header 'a' cannot be sent",
             "http://x/",
         ),
+        (request("G T", "http://x/", &[], None), 1000, "method 'G T' cannot be sent", "http://x/"),
+        (request("GET", "http://x/", &[("", "c")], None), 1000, "header '' cannot", "http://x/"),
         (ntlm, 1000, "NTLM is not supported", "http://****:****@x/"),
     ] {
         let mut flow = Flow::new();
@@ -204,13 +212,19 @@ fn failures_have_no_response() {
         assert_eq!(flow.fail(&Fault::ClosedWithin), Next::Done);
         let answer = flow.answer(0, &Via::default(), Timings::default());
         assert_eq!((answer.status, answer.status_text, answer.url), (0, "", ""));
-        assert_eq!((answer.head, answer.body), (&b""[..], &b""[..]));
+        assert_eq!((answer.head, answer.body), (&b""[..], &b"half"[..]));
         assert_eq!((answer.error, answer.error_code), ("unexpected EOF", 1000));
         let hop = flow.hop(&request);
         assert_eq!((hop.status, hop.is_expected, hop.error_code), (0, Some(false), 1000));
     }
     let _ = flow.begin(&request, &options(), NOW_NS);
-    assert_eq!(flow.answer(0, &Via::default(), Timings::default()).error, "");
+    let answer = flow.answer(0, &Via::default(), Timings::default());
+    assert_eq!((answer.error, answer.body), ("", &b""[..]));
+    let packed = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n";
+    flow.head(&request, &options(), 200, packed, NOW_NS);
+    flow.body(&options(), b"half");
+    assert_eq!(flow.fail(&Fault::ClosedWithin), Next::Done);
+    assert_eq!(flow.answer(0, &Via::default(), Timings::default()).body, b"");
 }
 
 #[test]

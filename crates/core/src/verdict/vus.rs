@@ -1,0 +1,96 @@
+//! Finds what kept virtual users from the load that their script asks for, and responses from being
+//! read when they came.
+//!
+//! A script runs on the thread that reads responses. While it computes, responses wait, and their
+//! times contain that wait. How long one waited is not known; it is no longer than the thread had
+//! not looked. So this is an upper bound, and it is compared with the response times like lateness.
+
+use super::lateness::{QUOTED, Quoted, QuotedQuantile};
+use super::{Cause, Evidence, Verdict, cause, percent, share};
+use crate::units::{counted, format_count, format_ns};
+
+const DROPPED_SUSPECT: f64 = 0.01;
+
+/// What was seen of virtual users; nothing where there are none.
+#[derive(Debug, Clone, Default)]
+pub struct VuFacts {
+    /// Iterations that came due.
+    pub scheduled: u64,
+    /// Of those, dropped because no virtual user was free.
+    pub dropped: u64,
+    /// The most virtual users that the scenarios may have.
+    pub vus_max: u64,
+    /// Virtual users that the rate would have needed at the durations seen (Little's law).
+    pub vus_needed: u64,
+    /// Iterations that scenarios ask for by number, if the run was not interrupted.
+    pub wanted: u64,
+    /// Of those, never started.
+    pub unsent: u64,
+    /// How long responses may have waited to be read, and the response time, at each of the
+    /// quantiles [`QUOTED`].
+    pub read: [Quoted; QUOTED.len()],
+    /// Responses that were read.
+    pub responses: u64,
+}
+
+/// Too few virtual users for the rate of iterations.
+pub(super) fn dropped(e: &Evidence) -> Option<Cause> {
+    let vus = &e.vus;
+    let dropped = share(vus.dropped, vus.scheduled);
+    if dropped < DROPPED_SUSPECT {
+        return None;
+    }
+    let seen = format!(
+        "{} of {} ({}) were dropped because no virtual user was free",
+        format_count(vus.dropped),
+        counted(vus.scheduled, "iteration"),
+        percent(dropped),
+    );
+    let there = counted(vus.vus_max, "virtual user");
+    let text = if vus.vus_needed > vus.vus_max {
+        let needed = format_count(vus.vus_needed);
+        format!(
+            "{seen}: {there}, about {needed} needed at the durations seen; raise preAllocatedVUs \
+             and maxVUs"
+        )
+    } else {
+        format!(
+            "{seen}, though {there} would do at the durations seen: they came too late, so raise \
+             preAllocatedVUs, or the server stood still"
+        )
+    };
+    cause(Verdict::Suspect, "vus", text)
+}
+
+/// Fewer iterations than the scenarios ask for.
+pub(super) fn short(e: &Evidence) -> Option<Cause> {
+    if e.vus.unsent == 0 || e.vus.wanted == 0 {
+        return None;
+    }
+    let text = format!(
+        "{} of {} never started: their scenario ended first; raise maxDuration",
+        format_count(e.vus.unsent),
+        counted(e.vus.wanted, "iteration"),
+    );
+    cause(Verdict::Suspect, "short", text)
+}
+
+/// Any of the quantiles that has samples enough may be the script's computing as much as the
+/// server.
+pub(super) fn read_late(e: &Evidence) -> Option<Cause> {
+    let quoted = QUOTED.iter().zip(e.vus.read);
+    let known = quoted.filter(|(at, _)| e.vus.responses >= at.samples);
+    let distorted: Vec<(&QuotedQuantile, Quoted)> =
+        known.filter(|(_, quoted)| quoted.is_distorted()).collect();
+    let (last, worst) = distorted.last()?;
+    let names: Vec<&str> = distorted.iter().map(|(at, _)| at.name).collect();
+    let text = format!(
+        "{} of the responses may have waited {} or more until the script left time to read them: \
+         doubt {}; give the tester more CPUs, the script less to compute, or lower the load",
+        last.beyond,
+        format_ns(worst.lateness_ns),
+        names.join(", "),
+    );
+    let is_lost = distorted.iter().any(|(_, quoted)| quoted.is_lost());
+    cause(if is_lost { Verdict::Invalid } else { Verdict::Suspect }, "read_late", text)
+}

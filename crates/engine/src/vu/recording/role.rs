@@ -1,0 +1,334 @@
+//! What one worker records of one scenario: its requests and iterations, with the seconds that they
+//! fall into. It is kept as a plain worker's is, so that results are made of both alike.
+
+use std::collections::HashMap;
+
+use plimsoll_core::Phase;
+use plimsoll_core::iterations::Iterations;
+use plimsoll_core::metric::{MetricId, TagsId};
+use plimsoll_core::outcome::Outcome as RequestOutcome;
+use plimsoll_core::part::{Part, Place as Parts};
+use plimsoll_core::recorder::{Interval, Moments};
+use plimsoll_core::secret::Masks;
+use plimsoll_script::js::Sample;
+
+use super::Shared;
+use super::fault::outcome;
+use crate::admission::Timetable;
+use crate::labels::Labels;
+use crate::observer::{CpuUse, Observer};
+use crate::vu::tally::{CutOff, IterationEnded, Outcome, Place, RequestEnded};
+
+/// Endpoints that are told apart; the others are one, called `others`. Each takes memory for its
+/// times on each worker.
+const ENDPOINTS_MAX: usize = 200;
+const OTHERS: &str = "others";
+
+/// Names of requests that a worker knows the endpoint of. URLs that keep changing are more; each of
+/// those is looked up again.
+const NAMES_MAX: usize = 10_000;
+
+/// What a scenario does, as far as its record needs it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RoleTerms {
+    /// When it starts, ns after the run's start.
+    pub start_ns: u64,
+    /// For how long its rate is counted; `None`: to its end.
+    pub window_ns: Option<u64>,
+    /// Whether its iterations are due at a rate.
+    pub is_of_arrivals: bool,
+}
+
+/// See the head of this module.
+pub(super) struct RoleBook {
+    pub terms: RoleTerms,
+    pub observer: Observer,
+    pub iterations: Iterations,
+    labels: Labels,
+    endpoints: Endpoints,
+    timetable: Timetable,
+    has_begun: bool,
+    /// When the CPU use that is reported as the load's began and ended, on the driver's clock.
+    pub cpu_from_ns: u64,
+    pub cpu_to_ns: Option<u64>,
+    /// When the last response was complete, and when the last iteration ended.
+    pub answered_ns: u64,
+    pub ended_ns: u64,
+    /// How many requests went to another host than this.
+    pub went_elsewhere: bool,
+}
+
+impl RoleBook {
+    pub(super) fn new(shared: &Shared, terms: RoleTerms) -> Self {
+        let cpu = CpuUse::of_thread;
+        Self {
+            terms,
+            observer: Observer::new(false, cpu, &shared.metrics, terms.start_ns),
+            iterations: Iterations::default(),
+            labels: Labels::new(&shared.metrics),
+            endpoints: Endpoints::default(),
+            timetable: Timetable { start_ns: 0, measured_ns: u64::MAX, stop_ns: u64::MAX },
+            has_begun: false,
+            cpu_from_ns: 0,
+            cpu_to_ns: None,
+            answered_ns: 0,
+            ended_ns: 0,
+            went_elsewhere: false,
+        }
+    }
+
+    /// The scenarios have started.
+    pub(super) fn begin(&mut self, run_ns: u64) {
+        let start_ns = run_ns.saturating_add(self.terms.start_ns);
+        let stop_ns = self.terms.window_ns.map_or(u64::MAX, |ns| start_ns.saturating_add(ns));
+        self.timetable = Timetable { start_ns, measured_ns: start_ns, stop_ns };
+        self.observer.start(self.timetable, None);
+        (self.answered_ns, self.ended_ns) = (start_ns, start_ns);
+        self.has_begun = true;
+    }
+
+    /// Time has passed: hands on the intervals that are over.
+    pub(super) fn pass(
+        &mut self,
+        at_ns: u64,
+        is_end: bool,
+        mut hand_on: impl FnMut(Box<Interval>),
+    ) {
+        if !self.has_begun || at_ns < self.timetable.measured_ns {
+            return;
+        }
+        self.meter(at_ns, is_end);
+        loop {
+            let end_ns = self.observer.interval_end_ns();
+            if at_ns < end_ns && !is_end {
+                return;
+            }
+            // The last one ends with the load.
+            let is_last = is_end && at_ns < end_ns;
+            let Some(interval) = self.observer.take_interval(at_ns, 0, is_last) else { return };
+            if !(is_last && interval.is_empty()) {
+                hand_on(interval);
+            }
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    /// Counts the CPU time of its window.
+    fn meter(&mut self, at_ns: u64, is_end: bool) {
+        if self.cpu_from_ns == 0 {
+            self.cpu_from_ns = at_ns;
+            self.observer.begin_measuring(at_ns, 0);
+        }
+        if self.cpu_to_ns.is_none() && (is_end || at_ns >= self.timetable.stop_ns) {
+            self.cpu_to_ns = Some(at_ns);
+            self.observer.end_window(0, self.timetable.stop_ns.min(at_ns));
+        }
+    }
+
+    pub(super) fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>, masks: &Masks) {
+        let parts = Parts { endpoint: self.endpoint(place, ended, masks), ..self.parts(place) };
+        let (outcome, fault) = outcome(ended);
+        let moments = moments(ended);
+        let recorder = self.observer.recorder(true);
+        recorder.scheduled(parts);
+        recorder.started_at_once(parts);
+        let blocked_ns = recorder.gap_ns(moments.intended_ns, moments.started_ns);
+        recorder.phases[Phase::Blocked].record(blocked_ns);
+        recorder.delays.lag.record(blocked_ns);
+        // What the script asks for is done at once; its own lateness is its iteration's.
+        recorder.delays.lateness.record(0);
+        let timings = &ended.timings;
+        if timings.connecting_ns > 0 {
+            recorder.phases[Phase::Connect].record(timings.connecting_ns);
+        }
+        if timings.tls_handshaking_ns > 0 {
+            recorder.phases[Phase::Tls].record(timings.tls_handshaking_ns);
+        }
+        if let Some(fault) = fault {
+            recorder.error(fault.phase, fault.kind, 1, || ended.error.to_owned());
+        }
+        recorder.ended(&moments, ended.ended_ns, outcome, parts);
+        if let RequestOutcome::Completed { ok, .. } = outcome {
+            recorder.delays.receive.record(ended.unread_ns);
+            self.observer.answered(ended.ended_ns, ok, parts);
+            self.answered_ns = self.answered_ns.max(ended.ended_ns);
+        }
+        let is_here = ended.remote_ip.starts_with("127.") || ended.remote_ip == "::1";
+        self.went_elsewhere |= !is_here;
+    }
+
+    pub(super) fn cut_off(&mut self, place: &Place<'_>, cut: &CutOff) {
+        let parts = self.parts(place);
+        let recorder = self.observer.recorder(true);
+        recorder.scheduled(parts);
+        recorder.started_at_once(parts);
+        let blocked_ns = cut.sent_ns.unwrap_or(place.at_ns).saturating_sub(cut.intended_ns);
+        recorder.phases[Phase::Blocked].record(blocked_ns);
+        recorder.delays.lag.record(blocked_ns);
+        recorder.delays.lateness.record(0);
+        let sent_ns = cut.sent_ns.unwrap_or(cut.started_ns);
+        let moments = Moments { intended_ns: cut.intended_ns, sent_ns, ..Moments::default() };
+        recorder.ended(&moments, place.at_ns, RequestOutcome::Unfinished, parts);
+    }
+
+    pub(super) fn iteration(&mut self, place: &Place<'_>, ended: &IterationEnded) {
+        let recorder = self.observer.recorder(true);
+        let late_ns = ended.started_ns.saturating_sub(ended.due_ns);
+        recorder.late(late_ns);
+        self.iterations.lateness.record(late_ns);
+        recorder.sent_bytes += ended.sent_bytes;
+        recorder.received_bytes += ended.received_bytes;
+        self.ended_ns = self.ended_ns.max(place.at_ns);
+        self.iterations.started();
+        match ended.outcome {
+            Outcome::Interrupted => self.iterations.unfinished += 1,
+            how => {
+                self.iterations.completed(ended.due_ns, ended.started_ns, ended.ended_ns);
+                self.iterations.failed += u64::from(how == Outcome::Failed);
+            }
+        }
+    }
+
+    pub(super) fn dropped(&mut self, count: u64) {
+        match self.terms.is_of_arrivals {
+            true => self.iterations.shed(count),
+            false => self.iterations.unsent(count),
+        }
+    }
+
+    pub(super) fn sample(&mut self, place: &Place<'_>, sample: &Sample) {
+        let since_ns = self.observer.since_measured_ns(place.at_ns);
+        let metrics = &mut self.observer.measured.metrics;
+        let tags = sample
+            .tags
+            .map(|number| self.labels.tags(number, metrics, |number| place.names.tags(number)));
+        let tags = tags.unwrap_or(TagsId::NONE);
+        metrics.record(sample.metric, tags, sample.value, since_ns);
+    }
+
+    pub(super) fn group(&mut self, place: &Place<'_>, duration_ns: u64, metric: Option<MetricId>) {
+        let Some(metric) = metric else { return };
+        let since_ns = self.observer.since_measured_ns(place.at_ns);
+        let recorder = &mut self.observer.measured;
+        let Some(number) = place.group else { return };
+        let (groups, metrics) = (&mut recorder.parts.groups, &mut recorder.metrics);
+        let group = self.labels.group(number, groups, metrics, |number| name_of(place, number));
+        metrics.record(metric, group.tags, duration_ns as f64, since_ns);
+    }
+
+    /// Which parts of a result a request in this place belongs to, but for its endpoint.
+    fn parts(&mut self, place: &Place<'_>) -> Parts {
+        let Some(number) = place.group else { return Parts::NOWHERE };
+        let recorder = &mut self.observer.measured;
+        let (groups, metrics) = (&mut recorder.parts.groups, &mut recorder.metrics);
+        let group = self.labels.group(number, groups, metrics, |number| name_of(place, number));
+        Parts { group: group.part, ..Parts::NOWHERE }
+    }
+
+    fn endpoint(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>, masks: &Masks) -> u16 {
+        let parts = &mut self.observer.measured.parts.endpoints;
+        self.endpoints.of(place, ended, masks, parts)
+    }
+}
+
+/// The name of a group, without the colons before the outermost.
+fn name_of(place: &Place<'_>, number: u32) -> String {
+    let name = place.names.group(number);
+    name.strip_prefix("::").unwrap_or(&name).to_owned()
+}
+
+/// The moments of a request, each at or after the one before. The connect lies before its start:
+/// it is the wait for a connection where there was none.
+fn moments(ended: &RequestEnded<'_>) -> Moments {
+    let timings = &ended.timings;
+    let sent_ns = ended.started_ns.saturating_add(timings.blocked_ns);
+    let opening_ns = timings.connecting_ns.saturating_add(timings.tls_handshaking_ns);
+    let started_ns = sent_ns.saturating_sub(opening_ns).max(ended.intended_ns).min(sent_ns);
+    let written_ns = sent_ns + timings.sending_ns;
+    Moments {
+        intended_ns: ended.intended_ns,
+        available_ns: started_ns,
+        started_ns,
+        sent_ns,
+        written_ns,
+        first_byte_ns: written_ns + timings.waiting_ns,
+    }
+}
+
+/// The endpoints of a scenario's requests: the names that the script gives them, else method and
+/// URL.
+#[derive(Debug, Default)]
+struct Endpoints {
+    /// By method, name and number of the tags.
+    known: HashMap<Box<[u8]>, u16>,
+    key: Vec<u8>,
+}
+
+impl Endpoints {
+    fn of(
+        &mut self,
+        place: &Place<'_>,
+        ended: &RequestEnded<'_>,
+        masks: &Masks,
+        parts: &mut Vec<Part>,
+    ) -> u16 {
+        self.key.clear();
+        self.key.extend(ended.tags.map_or(0, |number| u64::from(number) + 1).to_le_bytes());
+        self.key.extend(ended.method.as_bytes());
+        self.key.push(0);
+        self.key.extend(ended.name.as_bytes());
+        if let Some(known) = self.known.get(self.key.as_slice()) {
+            return *known;
+        }
+        let part = part_of(&name(place, ended, masks), parts);
+        if self.known.len() < NAMES_MAX {
+            self.known.insert(self.key.as_slice().into(), part);
+        }
+        part
+    }
+}
+
+/// What an endpoint is called: a name that is no URL stands alone.
+#[cold]
+fn name(place: &Place<'_>, ended: &RequestEnded<'_>, masks: &Masks) -> String {
+    let tags = ended.tags.map(|number| place.names.tags(number)).unwrap_or_default();
+    let tagged = tags.pairs().find(|(tag, _)| *tag == "name").map(|(_, value)| value);
+    let name = tagged.unwrap_or(ended.name);
+    match name.contains("://") {
+        true => format!("{} {}", ended.method, masks.url(name)),
+        false => name.to_owned(),
+    }
+}
+
+#[cold]
+fn part_of(name: &str, parts: &mut Vec<Part>) -> u16 {
+    let find = |parts: &[Part], name: &str| parts.iter().position(|part| part.name == name);
+    let at = find(parts, name).unwrap_or_else(|| {
+        let is_full = parts.len() >= ENDPOINTS_MAX;
+        let name = if is_full { OTHERS } else { name };
+        find(parts, name).unwrap_or_else(|| {
+            parts.push(Part::new(name));
+            parts.len() - 1
+        })
+    });
+    at as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_have_an_end_and_the_rest_is_one() {
+        let mut parts = Vec::new();
+        for number in 0..ENDPOINTS_MAX + 5 {
+            part_of(&number.to_string(), &mut parts);
+        }
+        assert_eq!(parts.len(), ENDPOINTS_MAX + 1);
+        assert_eq!(usize::from(part_of("7", &mut parts)), 7);
+        let others = part_of("new", &mut parts);
+        assert_eq!(parts[usize::from(others)].name, OTHERS);
+    }
+}

@@ -1,0 +1,237 @@
+// The module k6/websockets: WebSockets as browsers have them, whose events the event loop handles.
+//
+// Written from k6's documentation, and from what k6 does.
+
+import { close, listen, now, open, ping, queued, release, send } from 'plimsoll:sockets/core';
+import { checkCompression, closeError } from 'plimsoll:sockets/close';
+import { Blob, blobBytes } from 'plimsoll:blob';
+
+const CONNECTING = 0;
+const OPEN = 1;
+const CLOSING = 2;
+const CLOSED = 3;
+
+const EVENTS = ['open', 'message', 'error', 'close', 'ping', 'pong'];
+const OPTIONS = ['headers', 'tags', 'jar', 'compression'];
+const NORMAL = 1000;
+const REASON_BYTES_MAX = 123;
+
+function check(args) {
+  const [url, , params] = args;
+  if (url == null) throw new Error('WebSocket requires a url');
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1].toLowerCase() ?? '';
+  if (scheme !== 'ws' && scheme !== 'wss') {
+    throw new Error(`WebSocket requires url with scheme ws or wss, but got "${scheme}"`);
+  }
+  const fragment = url.indexOf('#');
+  if (fragment !== -1) {
+    throw new Error(`WebSocket requires no url fragment, but got "${url.slice(fragment + 1)}"`);
+  }
+  if (params == null || typeof params !== 'object') return;
+  for (const name of Object.keys(params)) {
+    if (!OPTIONS.includes(name)) throw new Error(`unknown WebSocket's option ${name}`);
+  }
+  checkCompression(params);
+}
+
+// The values of a field of the answer that is a list.
+function listOf(value) {
+  return value === undefined || value === '' ? [] : value.split(/\s*,\s*/);
+}
+
+class WebSocket {
+  #url;
+  #number;
+  #state = CONNECTING;
+  #protocol = '';
+  #extensions = [];
+  #binaryType = 'blob';
+  #closing = [NORMAL, ''];
+  #handlers = new Map(EVENTS.map((event) => [event, { own: null, listeners: [] }]));
+
+  constructor(...args) {
+    const url = args[0] == null ? args[0] : String(args[0]);
+    check([url, ...args.slice(1)]);
+    this.#url = url;
+    this.#number = open(url, args[1], args[2], false);
+    listen(this.#number, (news) => this.#take(news));
+  }
+
+  get url() {
+    return this.#url;
+  }
+
+  get readyState() {
+    return this.#state;
+  }
+
+  get protocol() {
+    return this.#protocol;
+  }
+
+  get extensions() {
+    return this.#extensions;
+  }
+
+  get bufferedAmount() {
+    return this.#state === OPEN || this.#state === CLOSING ? queued(this.#number) : 0;
+  }
+
+  get binaryType() {
+    return this.#binaryType;
+  }
+
+  set binaryType(type) {
+    if (type !== 'blob' && type !== 'arraybuffer') {
+      throw new Error(
+        `unknown binaryType ${type}, the supported ones are "blob" and "arraybuffer"`,
+      );
+    }
+    this.#binaryType = type;
+  }
+
+  addEventListener(event, handler) {
+    if (typeof handler !== 'function') {
+      throw new Error(`handler for event type "${event ?? ''}" isn't a callable function`);
+    }
+    const handlers = this.#handlers.get(event);
+    if (handlers === undefined) {
+      console.warn(`can't add event handler: unknown event type: ${event}`);
+      return;
+    }
+    handlers.listeners.push(handler);
+  }
+
+  send(data) {
+    this.#needOpen();
+    if (data instanceof Blob) send(this.#number, blobBytes(data));
+    else if (typeof data === 'string' || data instanceof ArrayBuffer || ArrayBuffer.isView(data)) {
+      send(this.#number, data);
+    } else {
+      throw new TypeError(
+        `unsupported send type ${data === null ? 'null' : typeof data}: a WebSocket sends ` +
+          'strings, ArrayBuffers, views of them and Blobs',
+      );
+    }
+  }
+
+  ping() {
+    this.#needOpen();
+    ping(this.#number);
+  }
+
+  close(code, reason) {
+    const number = code === undefined ? NORMAL : Math.trunc(Number(code));
+    if (number !== NORMAL && !(number >= 3000 && number <= 4999)) {
+      throw new Error(
+        "InvalidAccessError: Failed to execute 'close' on 'WebSocket': The close code must be " +
+          `either 1000, or between 3000 and 4999. ${code} is neither`,
+      );
+    }
+    const why = reason === undefined ? '' : String(reason);
+    if (new TextEncoder().encode(why).length > REASON_BYTES_MAX) {
+      throw new Error(
+        "SyntaxError: Failed to execute 'close' on 'WebSocket': The message must not be greater " +
+          `than ${REASON_BYTES_MAX} bytes`,
+      );
+    }
+    if (this.#state === CONNECTING) this.#closing = [number, why];
+    else if (this.#state === OPEN) close(this.#number, number, why);
+    else return;
+    this.#state = CLOSING;
+  }
+
+  #needOpen() {
+    if (this.#state !== OPEN) throw new Error('InvalidStateError');
+  }
+
+  // Takes news of the socket. An exception of a handler is an error of the socket too, which ends.
+  #take(news) {
+    try {
+      this.#handle(news);
+    } catch (error) {
+      if (this.#state !== CLOSED) {
+        this.#state = CLOSED;
+        release(this.#number);
+        this.#fire('error', { error: String(error) });
+        this.#fire('close', { reason: '' });
+      }
+      throw error;
+    }
+  }
+
+  #handle(news) {
+    switch (news.type) {
+      case 'open':
+        this.#opened(news.response);
+        break;
+      case 'message':
+        this.#fire('message', { data: this.#dataOf(news.data), origin: this.#url });
+        break;
+      case 'over':
+        this.#over(news);
+        break;
+      default:
+        this.#fire(news.type, {});
+    }
+  }
+
+  #opened({ headers }) {
+    this.#protocol = headers['Sec-Websocket-Protocol'] ?? '';
+    this.#extensions = listOf(headers['Sec-Websocket-Extensions']);
+    // The script has closed it meanwhile.
+    if (this.#state === CLOSING) {
+      close(this.#number, ...this.#closing);
+      return;
+    }
+    this.#state = OPEN;
+    this.#fire('open', {});
+  }
+
+  #over({ response, code, reason, error }) {
+    this.#state = CLOSED;
+    if (code === undefined) {
+      this.#fire('error', { error: response.error || 'websocket: bad handshake' });
+      this.#fire('close', { reason: '' });
+      return;
+    }
+    const text = error || closeError(code, reason);
+    if (text !== '') this.#fire('error', { error: text });
+    this.#fire('close', { code, reason });
+  }
+
+  #dataOf(data) {
+    if (typeof data === 'string' || this.#binaryType === 'arraybuffer') return data;
+    return new Blob([data]);
+  }
+
+  #fire(type, details) {
+    const event = { type, target: this, timestamp: now(), ...details };
+    const { own, listeners } = this.#handlers.get(type);
+    if (own !== null) own(event);
+    for (const listener of listeners.slice()) listener(event);
+  }
+
+  static {
+    for (const event of EVENTS) {
+      Object.defineProperty(WebSocket.prototype, `on${event}`, {
+        enumerable: true,
+        get() {
+          return this.#handlers.get(event).own;
+        },
+        set(handler) {
+          if (handler !== null && typeof handler !== 'function') {
+            throw new Error(`a value for 'on${event}' should be callable`);
+          }
+          this.#handlers.get(event).own = handler;
+        },
+      });
+    }
+    for (const [name, value] of Object.entries({ CONNECTING, OPEN, CLOSING, CLOSED })) {
+      Object.defineProperty(WebSocket, name, { value, enumerable: true });
+      Object.defineProperty(WebSocket.prototype, name, { value, enumerable: true });
+    }
+  }
+}
+
+export { Blob, WebSocket };
