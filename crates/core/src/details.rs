@@ -4,17 +4,21 @@
 //! They are not part of the result document, because nothing here is needed to believe or compare a
 //! result.
 
+mod buckets;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 
+pub use buckets::Buckets;
+
 /// How long the stretches are over which each worker's rate is taken, ns (as wrk does).
 pub const RATE_WINDOW_NS: u64 = 100_000_000;
 
 /// Which of them a plan wants.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DetailsPlan {
     /// The rates of each worker.
     pub worker_rates: bool,
@@ -26,14 +30,34 @@ pub struct DetailsPlan {
     pub requests: bool,
     /// Times and sizes of calls in sum, and what was opened for them (as fortio reports).
     #[serde(default)]
-    pub calls: bool,
+    pub calls: Option<CallsPlan>,
 }
+
+/// The buckets in which calls are counted, by the greatest values of all but the last.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallsPlan {
+    /// For times of calls, ns.
+    pub time_ends_ns: Vec<i64>,
+    /// For times of connects, ns.
+    pub connect_ends_ns: Vec<i64>,
+    /// For how long connections idled before their next call, ns; less than 0: it had been due.
+    pub idle_ends_ns: Vec<i64>,
+    /// For sizes of heads, bytes.
+    pub head_ends: Vec<i64>,
+    /// For sizes of responses and of bodies, bytes.
+    pub size_ends: Vec<i64>,
+    /// Whether each call is kept, up to [`CALLS_KEPT_MAX`]. Takes 32 bytes of memory for each.
+    pub keeps_calls: bool,
+}
+
+/// The most calls that a worker keeps one by one.
+pub const CALLS_KEPT_MAX: usize = 10_000_000;
 
 impl DetailsPlan {
     /// Whether it wants anything.
     #[must_use]
-    pub fn any(self) -> bool {
-        self != Self::default()
+    pub fn any(&self) -> bool {
+        *self != Self::default()
     }
 }
 
@@ -58,26 +82,50 @@ pub struct Details {
 /// Calls in sum. A call is a request that was sent, with the connect where it had one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Calls {
-    /// From when the tester acted on them to their ends.
-    pub taken: Histogram,
+    /// From when the tester acted on them to their ends, ns.
+    pub taken: Buckets,
     /// The same of those without a response, or with one that was not as expected.
-    pub failed: Histogram,
-    /// Bytes of the heads of responses; 0 without one. Its values are sizes, not times.
-    pub head_bytes: Histogram,
+    pub failed: Buckets,
+    /// Bytes of the heads of responses; 0 without one.
+    pub head_bytes: Buckets,
     /// Bytes of bodies; 0 without a whole response.
-    pub body_bytes: Histogram,
+    pub body_bytes: Buckets,
     /// Bytes of heads and bodies; 0 without a whole response.
-    pub response_bytes: Histogram,
-    /// How long connections idled before their next call was due, in an open loop.
-    pub ahead: Histogram,
-    /// How long calls had been due when their connections became free, in an open loop.
-    pub behind: Histogram,
-    /// How long connects took, those before the start included.
-    pub connects: Histogram,
+    pub response_bytes: Buckets,
+    /// How long connections idled before their next call was due, in an open loop, ns; less than 0:
+    /// it had been due before.
+    pub idle: Buckets,
+    /// How many calls had been due when their connections became free, in an open loop.
+    pub behind: u64,
+    /// How long connects took, those before the start included, ns.
+    pub connects: Buckets,
     /// The same by connection of the run, and by address among [`addresses`](Self::addresses).
     pub opens: BTreeMap<(u32, u16), Tally>,
     /// Where connections went.
     pub addresses: Vec<String>,
+    /// Each call in the order of their ends, if the plan asks for that.
+    pub kept: Vec<Call>,
+    /// How many were not kept, because there were too many.
+    pub unkept: u64,
+}
+
+/// A call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Call {
+    /// When the tester acted on it, ns after the start of the measured part.
+    pub start_ns: u64,
+    /// From there to its end, ns.
+    pub taken_ns: u64,
+    /// The connection of the run that carried it.
+    pub connection: u32,
+    /// Which call of that connection it was, from 0.
+    pub number: u32,
+    /// The status of the response; 0 without a whole one, and where the protocol has none.
+    pub status: u16,
+    /// Whether a whole response came.
+    pub is_answered: bool,
+    /// Whether the response was as expected.
+    pub is_ok: bool,
 }
 
 /// Times in sum, without a histogram.
@@ -120,6 +168,21 @@ impl Tally {
 }
 
 impl Calls {
+    /// None yet, in the buckets of a plan.
+    #[must_use]
+    pub fn new(plan: &CallsPlan) -> Self {
+        Self {
+            taken: Buckets::new(&plan.time_ends_ns),
+            failed: Buckets::new(&plan.time_ends_ns),
+            head_bytes: Buckets::new(&plan.head_ends),
+            body_bytes: Buckets::new(&plan.size_ends),
+            response_bytes: Buckets::new(&plan.size_ends),
+            idle: Buckets::new(&plan.idle_ends_ns),
+            connects: Buckets::new(&plan.connect_ends_ns),
+            ..Self::default()
+        }
+    }
+
     /// Adds those of another worker, which has other connections and the same addresses.
     pub fn merge(&mut self, other: &Self) {
         self.taken.merge(&other.taken);
@@ -127,9 +190,12 @@ impl Calls {
         self.head_bytes.merge(&other.head_bytes);
         self.body_bytes.merge(&other.body_bytes);
         self.response_bytes.merge(&other.response_bytes);
-        self.ahead.merge(&other.ahead);
-        self.behind.merge(&other.behind);
+        self.idle.merge(&other.idle);
+        self.behind += other.behind;
         self.connects.merge(&other.connects);
+        self.kept.extend_from_slice(&other.kept);
+        self.kept.sort_by_key(|call| call.start_ns + call.taken_ns);
+        self.unkept += other.unkept;
         self.opens.extend(other.opens.iter().map(|(place, tally)| (*place, *tally)));
         if self.addresses.len() < other.addresses.len() {
             self.addresses.clone_from(&other.addresses);
@@ -209,9 +275,10 @@ mod tests {
     #[test]
     fn calls_of_workers_add_up() {
         let of = |connection: u32, times_ns: &[u64]| {
-            let mut calls = Calls { addresses: vec!["a:1".to_owned()], ..Calls::default() };
+            let plan = CallsPlan { connect_ends_ns: vec![4], ..CallsPlan::default() };
+            let mut calls = Calls { addresses: vec!["a:1".to_owned()], ..Calls::new(&plan) };
             for time_ns in times_ns {
-                calls.connects.record(*time_ns);
+                calls.connects.record(*time_ns as i64);
                 calls.opens.entry((connection, 0)).or_default().record(*time_ns);
             }
             Details { calls: Some(Box::new(calls)), ..Details::default() }

@@ -23,6 +23,8 @@ pub const WEBSOCKET_NONCES: u64 = TARGETS + 3;
 pub const WEBSOCKET_KEYS: u64 = TARGETS + 4;
 /// The purpose of varying the times of calls.
 pub const JITTER: u64 = TARGETS + 5;
+/// The purpose of drawing how many requests connections serve.
+pub const REUSE: u64 = TARGETS + 6;
 
 /// A stream of random words that can be read at any place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

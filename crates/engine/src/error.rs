@@ -61,6 +61,14 @@ pub enum RunError {
         /// What went wrong, and what to do.
         reason: String,
     },
+    /// The server did not answer a single request whole.
+    #[error("{address} did not answer: {reason}")]
+    Unanswered {
+        /// Where to.
+        address: String,
+        /// What went wrong.
+        reason: String,
+    },
     /// The ledger does not balance: a bug.
     #[error("please report this bug: {0}")]
     Ledger(#[from] plimsoll_core::ledger::Imbalance),

@@ -54,6 +54,6 @@ pub use crew::Progress;
 pub use error::{OpeningError, RunError};
 pub use outcome::not_carried_out;
 pub use preflight::{files_needed, workers};
-pub use run::{check, probe, run, run_scenarios, run_scripted};
+pub use run::{Answer, Inquiry, check, probe, run, run_scenarios, run_scripted};
 pub use signals::{Signals, TooManyOrders};
 pub use spoken::Spoken;

@@ -5,7 +5,9 @@
 
 use plimsoll_conn::{ExchangeId, Head, Response};
 use plimsoll_core::Plan;
-use plimsoll_core::details::{Details, DetailsPlan, FirstResponse, RATE_WINDOW_NS, RequestTimes};
+use plimsoll_core::details::{
+    CALLS_KEPT_MAX, Call, Calls, Details, DetailsPlan, FirstResponse, RATE_WINDOW_NS, RequestTimes,
+};
 
 use crate::checks::Unmet;
 use crate::exchanges::Exchange;
@@ -29,6 +31,8 @@ pub(crate) struct Notes {
     window: (u64, u64),
     /// Bytes of the head that came last for each exchange, if calls are noted.
     head_bytes: Vec<u32>,
+    /// How many calls each entry of the pool has had, if calls are kept.
+    numbers: Vec<u32>,
     /// The worker, among a number of them.
     worker: (u32, u32),
 }
@@ -37,7 +41,7 @@ impl Notes {
     /// Notes of a worker for a plan that wants some, with room for `exchanges_max` requests under
     /// way; more than that allocate.
     pub(crate) fn of(plan: &Plan, worker: u32, exchanges_max: usize) -> Option<Box<Self>> {
-        let wanted = plan.details;
+        let wanted = &plan.details;
         let room = if wanted.requests {
             plan.requests.unwrap_or(0).min(REQUESTS_ROOM) as usize
         } else {
@@ -45,17 +49,18 @@ impl Notes {
         };
         wanted.any().then(|| {
             Box::new(Self {
-                wanted,
+                wanted: wanted.clone(),
                 details: Details {
                     requests: Vec::with_capacity(room),
-                    calls: wanted.calls.then(Box::default),
+                    calls: wanted.calls.as_ref().map(|plan| Box::new(Calls::new(plan))),
                     ..Details::default()
                 },
                 measured_ns: 0,
                 server: None,
                 first_body_bytes: None,
                 window: (u64::MAX, 0),
-                head_bytes: vec![0; if wanted.calls { exchanges_max } else { 0 }],
+                head_bytes: vec![0; if wanted.calls.is_some() { exchanges_max } else { 0 }],
+                numbers: Vec::new(),
                 worker: (worker, plan.workers),
             })
         })
@@ -90,7 +95,7 @@ impl Notes {
     /// A response's head has come.
     #[inline]
     pub(crate) fn head(&mut self, id: ExchangeId, head: &Head<'_>) {
-        if self.wanted.calls {
+        if self.details.calls.is_some() {
             let at = id.0 as usize;
             if at >= self.head_bytes.len() {
                 self.head_bytes.resize(at + 1, 0);
@@ -133,9 +138,10 @@ impl Notes {
             && let Some(calls) = &mut self.details.calls
         {
             let head_bytes = self.head_bytes.get(id.0 as usize).copied().unwrap_or(0).into();
+            let body_bytes = signed(body_bytes);
             calls.head_bytes.record(head_bytes);
             calls.body_bytes.record(body_bytes);
-            calls.response_bytes.record(head_bytes + body_bytes);
+            calls.response_bytes.record(body_bytes.saturating_add(head_bytes));
         }
         let first_bytes = *self.first_body_bytes.get_or_insert(body_bytes);
         (self.wanted.same_length && body_bytes != first_bytes).then(|| Unmet {
@@ -146,18 +152,52 @@ impl Notes {
 
     /// A request has ended: with a response that is as expected, or otherwise.
     #[inline]
-    pub(crate) fn ended(&mut self, exchange: &Exchange, at_ns: u64, ok: bool) {
+    pub(crate) fn ended(
+        &mut self,
+        exchange: &Exchange,
+        at_ns: u64,
+        response: Option<Response>,
+        ok: bool,
+    ) {
         let Some(calls) = self.details.calls.as_mut().filter(|_| exchange.measured) else { return };
-        let taken_ns = at_ns.saturating_sub(exchange.moments.started_ns);
+        let taken_ns = signed(at_ns.saturating_sub(exchange.moments.started_ns));
         calls.taken.record(taken_ns);
         if !ok {
             calls.failed.record(taken_ns);
+        }
+        if self.wanted.calls.as_ref().is_some_and(|wanted| wanted.keeps_calls) {
+            let user = exchange.client.place();
+            let call = Call {
+                start_ns: exchange.moments.started_ns.saturating_sub(self.measured_ns),
+                taken_ns: taken_ns as u64,
+                connection: connection(self.worker, user),
+                number: 0,
+                status: response.map_or(0, |response| response.status),
+                is_answered: response.is_some(),
+                is_ok: ok,
+            };
+            self.keep(call, user);
+        }
+    }
+
+    /// Keeps a call, if there is room.
+    fn keep(&mut self, mut call: Call, user: u32) {
+        let Some(calls) = self.details.calls.as_mut() else { return };
+        let at = user as usize;
+        if at >= self.numbers.len() {
+            self.numbers.resize(at + 1, 0);
+        }
+        call.number = self.numbers[at];
+        self.numbers[at] += 1;
+        match calls.kept.len() < CALLS_KEPT_MAX {
+            true => calls.kept.push(call),
+            false => calls.unkept += 1,
         }
     }
 
     /// A request has ended without a whole response.
     pub(crate) fn lost(&mut self, exchange: &Exchange, at_ns: u64) {
-        self.ended(exchange, at_ns, false);
+        self.ended(exchange, at_ns, None, false);
         if let Some(calls) = self.details.calls.as_mut().filter(|_| exchange.measured) {
             for sizes in [&mut calls.head_bytes, &mut calls.body_bytes, &mut calls.response_bytes] {
                 sizes.record(0);
@@ -171,20 +211,16 @@ impl Notes {
     pub(crate) fn took(&mut self, free_ns: u64, due_ns: u64) {
         let Some(calls) = self.details.calls.as_mut() else { return };
         if free_ns > self.measured_ns {
-            let idle = due_ns.checked_sub(free_ns);
-            match idle {
-                Some(ahead_ns) => calls.ahead.record(ahead_ns),
-                None => calls.behind.record(free_ns - due_ns),
-            }
+            calls.idle.record(signed(due_ns).saturating_sub(signed(free_ns)));
+            calls.behind += u64::from(due_ns < free_ns);
         }
     }
 
     /// The worker's connection of this number came about, to one of the addresses.
     pub(crate) fn connected(&mut self, number: u32, address: u16, took_ns: u64) {
         let Some(calls) = &mut self.details.calls else { return };
-        let (worker, workers) = self.worker;
-        let number = number * workers.max(1) + worker;
-        calls.connects.record(took_ns);
+        let number = connection(self.worker, number);
+        calls.connects.record(signed(took_ns));
         calls.opens.entry((number, address)).or_default().record(took_ns);
     }
 
@@ -219,4 +255,15 @@ impl Notes {
     pub(crate) fn into_details(self) -> Details {
         self.details
     }
+}
+
+/// The connection of the run that is a worker's connection of this number.
+fn connection((worker, workers): (u32, u32), number: u32) -> u32 {
+    number * workers.max(1) + worker
+}
+
+/// A time or a size as buckets take it.
+#[inline]
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }

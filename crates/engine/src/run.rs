@@ -1,6 +1,7 @@
 //! A run from plan to result: resolve names, check the host, start the workers together, collect
 //! their records, and judge them.
 
+mod inquiry;
 mod probe;
 mod reflect;
 mod scenarios;
@@ -36,6 +37,7 @@ use crate::spoken::{Spoken, Version};
 use crate::websocket::replies;
 use crate::worker::{Assignment, INTERRUPT_DRAIN_NS, Member};
 
+pub use inquiry::{Answer, Inquiry};
 use probe::agreed;
 pub use probe::probe;
 pub use scenarios::run_scenarios;

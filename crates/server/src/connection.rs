@@ -28,6 +28,7 @@ use crate::faults::Outcome;
 use crate::http2::Http2;
 use crate::pool::{Pool, TOO_LARGE, Work};
 use crate::route::{Echo, Refusal, Role, Route, route};
+use crate::site::{Shaper, SiteOptions};
 use crate::websocket::{self, Channel};
 
 /// What a client speaks.
@@ -78,6 +79,8 @@ pub(crate) enum State {
 pub(crate) enum Next {
     /// Answer the request.
     Answer(Outcome),
+    /// Nothing: a program answers when it likes.
+    Handled,
     /// Tell the client to send the body.
     Continue,
     /// Say what was wrong.
@@ -144,6 +147,8 @@ pub(crate) struct Connection {
     /// What remains of the body being sent.
     pub(crate) rest: Rest,
     pub(crate) work: Option<Box<Work>>,
+    /// The request that a program answers.
+    pub(crate) ticket: u64,
     /// The WebSocket that was asked for, or that it has become.
     pub(crate) channel: Option<Box<Channel>>,
     held: Vec<u8>,
@@ -173,6 +178,7 @@ impl Connection {
             is_paused: false,
             rest: Rest::Nothing,
             work: None,
+            ticket: 0,
             channel: None,
             held: Vec::new(),
             held_at: 0,
@@ -185,6 +191,9 @@ impl Connection {
         self.state = State::Open;
         self.role = role;
         self.peer = peer;
+        if role == Role::Bytes {
+            self.spoken = Spoken::Http1;
+        }
     }
 
     /// Frees the slot and the memory it held.
@@ -199,6 +208,7 @@ impl Connection {
         self.is_paused = false;
         self.rest = Rest::Nothing;
         self.channel = None;
+        self.ticket = 0;
         self.held = Vec::new();
         self.held_at = 0;
         if let Some(work) = self.work.take() {
@@ -211,7 +221,7 @@ impl Connection {
         let is_channel = self.channel.as_ref().is_some_and(|channel| channel.is_open);
         let is_idle = match &self.http2 {
             Some(http2) => http2.is_idle(),
-            None => is_channel || self.decoder.is_idle(),
+            None => is_channel || self.role == Role::Bytes || self.decoder.is_idle(),
         };
         self.state == State::Open && is_idle
     }
@@ -224,6 +234,7 @@ impl Connection {
         input: &[u8],
         plain: bool,
         echo_bytes_max: u64,
+        site: &SiteOptions,
         pool: &mut Pool,
     ) -> (usize, Step) {
         let mut at = 0;
@@ -240,7 +251,7 @@ impl Connection {
                     request.is_head = head.method == "HEAD";
                     request.minor_version = head.minor_version;
                     request.keep_alive = head.keep_alive;
-                    request.route = match admit(self.role, &head, echo_bytes_max) {
+                    request.route = match admit(self.role, &head, echo_bytes_max, site) {
                         Ok(route) => route,
                         Err(refusal) => return (input.len(), Step::Refuse(refusal)),
                     };
@@ -249,6 +260,9 @@ impl Connection {
                     }
                     if let Route::Echo(echo) = request.route {
                         begin_echo(echo, &head, self.work.insert(pool.take()));
+                    }
+                    if let Route::Site | Route::Handled | Route::Redirect = request.route {
+                        self.work = begin_site(request.route, &head, site, pool);
                     }
                     if head.expect_continue {
                         return (at, Step::Continue);
@@ -302,16 +316,50 @@ const NO_HOST: Refusal =
 
 /// The route of a request, or why it gets none.
 #[inline]
-fn admit(role: Role, head: &RequestHead<'_>, echo_bytes_max: u64) -> Result<Route, Refusal> {
+fn admit(
+    role: Role,
+    head: &RequestHead<'_>,
+    echo_bytes_max: u64,
+    site: &SiteOptions,
+) -> Result<Route, Refusal> {
     let hosts = || head.headers().filter(|(name, _)| name.eq_ignore_ascii_case("host")).count();
     if head.minor_version == 1 && hosts() != 1 {
         return Err(NO_HOST);
     }
-    let route = route(role, head.method, head.target);
+    let route = match route(role, head.method, head.target) {
+        Route::Site if site.is_handled(head.target) => Route::Handled,
+        route => route,
+    };
     match (route, head.body) {
-        (Route::Echo(_), BodyLength::Known(count)) if count > echo_bytes_max => Err(TOO_LARGE),
+        (Route::Echo(_) | Route::Site | Route::Handled, BodyLength::Known(count))
+            if count > echo_bytes_max =>
+        {
+            Err(TOO_LARGE)
+        }
         _ => Ok(route),
     }
+}
+
+/// Keeps what the answer of a site needs of the request; nothing if that is the plain one.
+fn begin_site(
+    route: Route,
+    head: &RequestHead<'_>,
+    site: &SiteOptions,
+    pool: &mut Pool,
+) -> Option<Box<Work>> {
+    let has_body = !matches!(head.body, BodyLength::None | BodyLength::Known(0));
+    if route == Route::Site && !has_body && Shaper::is_plain(site, head.target) {
+        return None;
+    }
+    let mut work = pool.take();
+    match route {
+        Route::Site => {
+            let has_length = matches!(head.body, BodyLength::Known(_));
+            work.site.begin(head.target, has_length, head.headers());
+        }
+        _ => work.head.extend_from_slice(head.head_bytes()),
+    }
+    Some(work)
 }
 
 /// What becomes of a request for `/ws`.
@@ -371,7 +419,7 @@ mod tests {
 
     #[test]
     fn an_idle_connection_is_small() {
-        assert!(size_of::<Connection>() <= 384, "{} bytes", size_of::<Connection>());
+        assert!(size_of::<Connection>() <= 392, "{} bytes", size_of::<Connection>());
     }
 
     #[test]

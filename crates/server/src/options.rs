@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use plimsoll_proto::{http1, http2, tls};
 
 use crate::faults::Faults;
+use crate::site::SiteOptions;
 
 /// Limits on requests. Lengths are per connection unless they say otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,13 +60,25 @@ pub struct ServerOptions {
     pub drain_ns: u64,
     /// The TLS identity; `None` for plain connections.
     pub tls: Option<tls::ServerConfig>,
+    /// What addresses with the role of a site do.
+    pub site: SiteOptions,
+    /// What the wall clock shows at the driver's 0, ns since the start of 1970, for what is dated.
+    /// `None`: pings of gRPC come back with their sender's time.
+    pub base_unix_ns: Option<u64>,
 }
 
 impl Default for ServerOptions {
     /// No faults, the usual limits, a second to finish, and plain connections.
     fn default() -> Self {
         let (faults, limits) = (Faults::default(), ServerLimits::default());
-        Self { faults, limits, drain_ns: 1_000_000_000, tls: None }
+        Self {
+            faults,
+            limits,
+            drain_ns: 1_000_000_000,
+            tls: None,
+            site: SiteOptions::default(),
+            base_unix_ns: None,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! all of a worker hold.
 
 use crate::route::Refusal;
+use crate::site::Parts;
 
 pub(crate) const TOO_LARGE: Refusal =
     Refusal { status: 413, line: "the body is larger than is echoed" };
@@ -15,6 +16,10 @@ pub(crate) struct Work {
     pub(crate) fields: Vec<u8>,
     /// Body of the answer.
     pub(crate) body: Vec<u8>,
+    /// Of a request with wishes.
+    pub(crate) site: Parts,
+    /// The head of a request that a program answers.
+    pub(crate) head: Vec<u8>,
     /// How much of the request's body has arrived.
     received: u64,
 }
@@ -63,12 +68,25 @@ impl Pool {
         Ok(())
     }
 
+    /// Counts a body that was made to be longer than what came, if that keeps within the limits.
+    pub(crate) fn charge(&mut self, work: &mut Work) -> Result<(), Refusal> {
+        let bytes = (work.body.len() as u64).saturating_sub(work.received);
+        if self.used_bytes + bytes > self.used_bytes_max {
+            return Err(TOO_MUCH);
+        }
+        self.used_bytes += bytes;
+        work.received += bytes;
+        Ok(())
+    }
+
     /// Takes a buffer back, or frees it if it grew too large.
     pub(crate) fn put(&mut self, mut work: Box<Work>) {
         self.used_bytes -= work.received;
         if self.free.len() < Self::KEPT_MAX && work.body.capacity() <= Self::KEPT_BYTES_MAX {
             work.fields.clear();
             work.body.clear();
+            work.head.clear();
+            work.site = Parts::default();
             work.received = 0;
             self.free.push(work);
         }

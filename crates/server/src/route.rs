@@ -18,6 +18,14 @@ pub enum Role {
     Echo,
     /// The client's address, whatever is asked.
     Address,
+    /// An echo whose query says what is wanted, and paths that a program answers.
+    Site,
+    /// Calls of gRPC alone.
+    Calls,
+    /// A redirect to the same place by https.
+    Redirect,
+    /// The bytes that come, whatever they are: no HTTP at all.
+    Bytes,
 }
 
 impl Role {
@@ -29,6 +37,10 @@ impl Role {
             Self::Hello => "hello",
             Self::Echo => "echo",
             Self::Address => "address",
+            Self::Site => "site",
+            Self::Calls => "calls",
+            Self::Redirect => "redirect",
+            Self::Bytes => "bytes",
         }
     }
 }
@@ -56,6 +68,12 @@ pub(crate) enum Route {
     WebSocket,
     /// A call of gRPC. Only HTTP/2 can carry it.
     Call(Method),
+    /// What the query says, or an echo.
+    Site,
+    /// What a program says.
+    Handled,
+    /// The same place by https.
+    Redirect,
     /// A line that says what was wrong.
     Refused(Refusal),
 }
@@ -88,6 +106,11 @@ pub(crate) const NO_ROUTE: Refusal = Refusal {
     line: "no such route; there are / /echo /ip /status/CODE /bytes/N /chunked/N \
            /delay/DURATION /ws",
 };
+/// What an address says where only gRPC is spoken.
+pub(crate) const NO_CALL: Refusal = Refusal { status: 404, line: "only gRPC is spoken here" };
+/// What paths that a program answers say over HTTP/2.
+pub(crate) const HANDLED_OVER_HTTP2: Refusal =
+    Refusal { status: 505, line: "this path takes HTTP/1.1" };
 /// What a method of gRPC says to a request that is no call.
 pub(crate) const NOT_GRPC: Refusal =
     Refusal { status: 415, line: "gRPC takes POST with the content type application/grpc" };
@@ -115,6 +138,14 @@ pub(crate) fn route(role: Role, method: &str, target: &str) -> Route {
         Role::Hello => Route::Hello,
         Role::Echo => Route::Echo(Echo::Body),
         Role::Address => Route::Address,
+        Role::Site => Route::Site,
+        Role::Calls => match Method::of(target) {
+            Some(method) => Route::Call(method),
+            None => Route::Refused(NO_CALL),
+        },
+        Role::Redirect => Route::Redirect,
+        // Not a word of HTTP is read there.
+        Role::Bytes => Route::Hello,
     }
 }
 

@@ -37,7 +37,7 @@ const FENCES: [(&str, &[&str]); 34] = [
     ("clap_mangen", &["plimsoll"]),
     ("corosensei", &["plimsoll-script"]),
     ("dom_query", &["plimsoll-script"]),
-    ("flate2", &["plimsoll-dialect", "plimsoll-proto", "plimsoll-script"]),
+    ("flate2", &["plimsoll-dialect", "plimsoll-proto", "plimsoll-script", "plimsoll-server"]),
     ("hdrhistogram", &["plimsoll-core"]),
     ("html5ever", &["plimsoll-script"]),
     ("httparse", &["plimsoll-proto"]),

@@ -186,6 +186,10 @@ pub struct Draft {
     /// Requests after which a connection is closed and opened again. 1 opens one for each
     /// request, and its time counts as part of the request.
     pub requests_per_connection: Option<u64>,
+    /// The least of them: each connection then has a number of its own, drawn between this and
+    /// `requests_per_connection`, both included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_connection_min: Option<u64>,
     /// Age at which a connection is closed, between two requests, and opened again.
     #[serde(
         default,
@@ -273,6 +277,7 @@ impl Draft {
             timeout_ns: 30_000_000_000,
             shed_after_ns: None,
             requests_per_connection: None,
+            requests_per_connection_min: None,
             connection_lifetime_ns: None,
             pipeline: 1,
             script: None,

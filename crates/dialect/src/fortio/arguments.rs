@@ -5,8 +5,9 @@
 
 use plimsoll_core::plan::{DriverPlan, Spin};
 
-use super::command::{Call, Command, LogLevel, Payload, version};
+use super::command::{AccessLog, Call, Command, LogLevel, Payload, version};
 use super::flags;
+use super::task::{Curl, GrpcPing, Netcat, Serve, ServeKind, Task};
 use crate::UsageText;
 use crate::go_flag::{self, Given, Value, Wrong, invalid};
 use crate::numbers::go_shortest;
@@ -17,6 +18,12 @@ const THREADS_MAX: i64 = 1_000_000;
 /// The largest random payload, bytes: fortio's, unless a flag of its server raises it.
 const PAYLOAD_BYTES_MAX: i64 = 256 * 1024;
 
+/// The most KiB of a body that a server makes: 1 GiB.
+const PAYLOAD_KB_MAX: i64 = 1 << 20;
+
+/// The most pings of `grpcping`.
+const PINGS_MAX: u32 = 1_000_000;
+
 /// The most percentiles.
 const PERCENTILES_MAX: usize = 1000;
 
@@ -24,7 +31,7 @@ const PERCENTILES_MAX: usize = 1000;
 ///
 /// # Errors
 /// What to print instead of doing anything: what was asked for, or what is wrong.
-pub fn parse(arguments: &[String]) -> Result<Command, UsageText> {
+pub fn parse(arguments: &[String]) -> Result<Task, UsageText> {
     let Some((name, arguments)) = arguments.split_first() else {
         return Err(wrong("Missing command argument"));
     };
@@ -43,10 +50,34 @@ pub fn parse(arguments: &[String]) -> Result<Command, UsageText> {
             }
         }
     })?;
-    if name != "load" {
-        return Err(unknown(name, operands));
-    }
-    Reader::new().read(given)?.finish(operands)
+    let Some(kind) = kind(name) else { return Err(unknown(name, operands)) };
+    Reader::new().read(given)?.finish(kind, operands)
+}
+
+/// What the commands are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Load,
+    Curl,
+    GrpcPing,
+    Netcat,
+    Serve(ServeKind),
+}
+
+fn kind(name: &str) -> Option<Kind> {
+    const KINDS: [(&str, Kind); 10] = [
+        ("load", Kind::Load),
+        ("curl", Kind::Curl),
+        ("grpcping", Kind::GrpcPing),
+        ("nc", Kind::Netcat),
+        ("server", Kind::Serve(ServeKind::Server)),
+        ("report", Kind::Serve(ServeKind::Report)),
+        ("redirect", Kind::Serve(ServeKind::Redirect)),
+        ("tcp-echo", Kind::Serve(ServeKind::TcpEcho)),
+        ("udp-echo", Kind::Serve(ServeKind::UdpEcho)),
+        ("proxies", Kind::Serve(ServeKind::Proxies)),
+    ];
+    KINDS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
 }
 
 /// The help of `fortio help`.
@@ -72,24 +103,10 @@ fn shown(name: &str) -> Option<UsageText> {
 
 /// A command that is not spoken, or that fortio does not have.
 fn unknown(name: &str, operands: &[String]) -> UsageText {
-    const ELSEWHERE: [(&str, &str); 10] = [
-        ("curl", "run curl"),
-        ("grpcping", "run `fortio load -grpc -ping -c 1`"),
-        ("server", "run `plimsoll serve`"),
-        ("tcp-echo", "it is about TCP, and HTTP and gRPC are spoken here"),
-        ("udp-echo", "it is about UDP, and HTTP and gRPC are spoken here"),
-        ("nc", "it is about TCP and UDP, and HTTP and gRPC are spoken here"),
-        ("report", "run `plimsoll report FILE`"),
-        ("redirect", "run `plimsoll serve`, and load its /redirect"),
-        ("proxies", "run `plimsoll proxy`"),
-        ("script", "grol is not spoken here"),
-    ];
-    if operands.len() > 1 {
-        return too_many(operands);
-    }
-    match ELSEWHERE.iter().find(|(known, _)| *known == name) {
-        Some((_, advice)) => refused(&format!("{name}: {advice}")),
-        None => wrong(&format!("Error: unknown command {name:?}")),
+    match (name, operands.len()) {
+        (_, 2..) => too_many(operands),
+        ("script", _) => refused("script: grol is not spoken here"),
+        _ => wrong(&format!("Error: unknown command {name:?}")),
     }
 }
 
@@ -123,7 +140,17 @@ struct Reader {
     is_grpc: bool,
     is_ping: bool,
     health_service: String,
+    grpc_method: String,
     delay_ns: i64,
+    log_file: String,
+    is_influx: bool,
+    serve: Serve,
+    /// `-curl`, `-curl-stdout-headers`, `-stream`, `-health`, `-nc-dont-stop-on-eof`.
+    is_curl: bool,
+    stdout_headers: bool,
+    streams: bool,
+    is_health: bool,
+    outlives_eof: bool,
     /// What cannot be done, to be said unless something is wrong.
     refused: Option<String>,
 }
@@ -138,7 +165,16 @@ impl Reader {
             is_grpc: false,
             is_ping: false,
             health_service: String::new(),
+            grpc_method: String::new(),
             delay_ns: 0,
+            log_file: String::new(),
+            is_influx: false,
+            serve: Serve::new(),
+            is_curl: false,
+            stdout_headers: false,
+            streams: false,
+            is_health: false,
+            outlives_eof: false,
             refused: None,
         }
     }
@@ -179,11 +215,15 @@ impl Reader {
             "stdclient" => command.std_client = on,
             "uniform" => command.uniform = on,
             "as-original" => command.as_original = on,
-            "curl" if on => self.refuse("-curl", "run curl"),
+            "curl" => self.is_curl = on,
+            "curl-stdout-headers" => self.stdout_headers = on,
+            "stream" => self.streams = on,
+            "health" => self.is_health = on,
+            "nc-dont-stop-on-eof" => self.outlives_eof = on,
+            "fetch" => self.serve.fetches = on,
             "L" if on => self.refuse("-L", "redirects would count as calls: load their end"),
             "grpc-compression" if on => self.refuse("-grpc-compression", "leave it out"),
             "halfclose" if on => self.refuse("-halfclose", "connections are closed whole"),
-            "stream" if on => self.refuse("-stream", "give -payload-file"),
             _ => {}
         }
     }
@@ -204,8 +244,8 @@ impl Reader {
         match name {
             "abort-on" => {
                 command.abort_on = number;
-                if ![0, -1].contains(&number) {
-                    let advice = "give -1, or run `plimsoll run --abort-when 'failed>0'`";
+                if ![0, -1].contains(&number) && !(100..=599).contains(&number) {
+                    let advice = "give -1 or a status from 100 to 599";
                     self.refuse(&format!("-abort-on {number}"), advice);
                 }
             }
@@ -214,6 +254,9 @@ impl Reader {
             "gomaxprocs" => command.workers = limited(4096)?,
             "n" => command.exactly = number.max(0),
             "runid" => command.run_id = number,
+            "maxpayloadsizekb" => {
+                self.serve.payload_bytes_max = u64::from(limited(PAYLOAD_KB_MAX)?) << 10;
+            }
             "s" => command.streams = limited(THREADS_MAX)?.max(1),
             "payload-size" if number > 0 => {
                 if number > PAYLOAD_BYTES_MAX {
@@ -251,6 +294,9 @@ impl Reader {
             "timeout" if ns > 0 => command.timeout_ns = ns,
             "offset" => command.offset_ns = ns,
             "grpc-ping-delay" => self.delay_ns = ns,
+            "max-echo-delay" => self.serve.echo_delay_ns_max = ns.max(0) as u64,
+            "sync-interval" => self.serve.sync_interval_ns = ns.max(0) as u64,
+            "udp-timeout" if ns > 0 => command.udp_timeout_ns = ns,
             _ => {}
         }
     }
@@ -295,12 +341,30 @@ impl Reader {
             "user" => command.credentials = text,
             "json-result" => command.json_result = kept(),
             "driver" | "spin" => self.engine(name, &text)?,
-            "access-log-file" if !text.is_empty() => {
-                self.refuse("-access-log-file", "calls are not logged one by one");
+            "access-log-file" => self.log_file = text,
+            "access-log-format" => {
+                self.is_influx = match text.as_str() {
+                    "json" => false,
+                    "influx" => true,
+                    _ => {
+                        let why = "invalid value for access log format, should be json or influx";
+                        return Err(bad_value(name, &text, why));
+                    }
+                }
             }
-            "grpc-method" if !text.is_empty() => {
-                self.refuse("-grpc-method", "run `plimsoll run --grpc METHOD --reflect`");
-            }
+            "grpc-method" => self.grpc_method = text,
+            "http-port" => self.serve.http = text,
+            "grpc-port" => self.serve.grpc = text,
+            "redirect-port" => self.serve.redirect = text,
+            "tcp-port" => self.serve.tcp = text,
+            "udp-port" => self.serve.udp = text,
+            "ui-path" => self.serve.ui_path = text,
+            "echo-debug-path" => self.serve.debug_path = text,
+            "echo-server-default-params" => self.serve.default_params = text,
+            "base-url" => self.serve.base_url = text,
+            "sync" => self.serve.sync_url = text,
+            "P" => self.serve.proxies.push(text),
+            "M" => self.refuse("-M", "run `plimsoll proxy`"),
             "profile" if !text.is_empty() => {
                 self.refuse("-profile", "profile the process with perf");
             }
@@ -325,13 +389,9 @@ impl Reader {
                 bad_value("connection-reuse", text, &why)
             })?;
         }
+        ends.sort_unstable();
         let [min, max] = ends;
-        if min != max {
-            let middle = min / 2 + max / 2;
-            let what = format!("-connection-reuse {text}");
-            self.refuse(&what, &format!("give one number of calls, such as {middle}"));
-        }
-        self.command.calls_per_connection = Some(max).filter(|calls| *calls > 0);
+        self.command.connection_reuse = (max > 0).then_some([min.max(1), max]);
         Ok(())
     }
 
@@ -349,26 +409,53 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(mut self, operands: &[String]) -> Result<Command, UsageText> {
+    fn finish(mut self, kind: Kind, operands: &[String]) -> Result<Task, UsageText> {
+        let kind = if kind == Kind::Load && self.is_curl { Kind::Curl } else { kind };
+        if kind == Kind::Netcat {
+            return self.netcat(operands);
+        }
         if operands.len() > 1 {
             return Err(too_many(operands));
         }
         self.command.percentiles = percentiles(&self.percentiles)
             .map_err(|why| wrong(&format!("Unable to extract percentiles from -p: {why}")))?;
+        if let Kind::Serve(kind) = kind {
+            return self.serve(kind, operands);
+        }
         let Some(target) = operands.first() else {
-            return Err(wrong("Error: fortio load/curl needs a URL or destination"));
+            return Err(wrong(match kind {
+                Kind::GrpcPing => {
+                    "Error: fortio grpcping needs host argument in the form of host, host:port or \
+                     ip:port"
+                }
+                _ => "Error: fortio load/curl needs a URL or destination",
+            }));
         };
         self.command.target.clone_from(target);
+        match kind {
+            Kind::Load => self.load(),
+            Kind::GrpcPing => self.grpc_ping(),
+            _ => self.curl(),
+        }
+    }
+
+    fn load(mut self) -> Result<Task, UsageText> {
         self.calculate_qps()?;
         for scheme in ["tcp://", "udp://"] {
-            if target.starts_with(scheme) {
+            if self.command.target.starts_with(scheme) {
                 self.refuse(scheme, "HTTP and gRPC are");
             }
         }
+        if self.streams {
+            self.refuse("-stream", "give -payload-file");
+        }
+        let log = AccessLog { path: self.log_file.clone(), is_influx: self.is_influx };
+        self.command.access_log = Some(log).filter(|log| !log.path.is_empty());
         if self.is_grpc {
-            self.command.call = Some(match self.is_ping {
-                true => Call::Ping { delay_ns: self.delay_ns },
-                false => Call::Health(std::mem::take(&mut self.health_service)),
+            self.command.call = Some(match (self.grpc_method.is_empty(), self.is_ping) {
+                (false, _) => Call::Method(std::mem::take(&mut self.grpc_method)),
+                (true, true) => Call::Ping { delay_ns: self.delay_ns },
+                (true, false) => Call::Health(std::mem::take(&mut self.health_service)),
             });
             let streams = u64::from(self.command.streams);
             let threads = u64::from(self.command.threads) * streams;
@@ -377,9 +464,70 @@ impl Reader {
                 .filter(|threads| i64::from(*threads) <= THREADS_MAX)
                 .ok_or_else(|| refused("-c times -s is too many: lower one of them"))?;
         }
+        let command = self.command.clone();
+        self.done(Task::Load(Box::new(command)))
+    }
+
+    fn curl(self) -> Result<Task, UsageText> {
+        let mut command = self.command.clone();
+        command.h2 |= self.streams;
+        let curl = Curl { command, stdout_headers: self.stdout_headers, streams: self.streams };
+        self.done(Task::Curl(Box::new(curl)))
+    }
+
+    fn grpc_ping(mut self) -> Result<Task, UsageText> {
+        let count = u32::try_from(self.command.exactly.max(1))
+            .ok()
+            .filter(|count| *count <= PINGS_MAX)
+            .ok_or_else(|| refused(&format!("-n is too many: give {PINGS_MAX} or fewer")))?;
+        self.command.call = Some(match self.is_health {
+            true => Call::Health(std::mem::take(&mut self.health_service)),
+            false => Call::Ping { delay_ns: self.delay_ns },
+        });
+        let (command, is_health) = (self.command.clone(), self.is_health);
+        self.done(Task::GrpcPing(Box::new(GrpcPing { command, count, is_health })))
+    }
+
+    /// `host:port`, or `host port`.
+    fn netcat(self, operands: &[String]) -> Result<Task, UsageText> {
+        let target = match operands {
+            [] => {
+                let line = "Error: fortio nc needs a host:port or host port destination";
+                return Err(wrong(line));
+            }
+            [target] => target.clone(),
+            [host, port] => format!("{host}:{port}"),
+            _ => {
+                let count = operands.len();
+                return Err(wrong(&format!("At most 2 arguments expected, got {count}")));
+            }
+        };
+        let is_udp = target.starts_with("udp://");
+        let stops_on_eof = !self.outlives_eof;
+        self.done(Task::Netcat(Netcat { target, is_udp, stops_on_eof }))
+    }
+
+    fn serve(mut self, kind: ServeKind, operands: &[String]) -> Result<Task, UsageText> {
+        if !operands.is_empty() {
+            return Err(wrong("Error: too many arguments (typo in a flag?)"));
+        }
+        let mut serve = std::mem::replace(&mut self.serve, Serve::new()).only(kind);
+        if kind == ServeKind::Proxies && serve.proxies.is_empty() {
+            return Err(wrong("Error: fortio proxies command needs at least one -P / -M flag"));
+        }
+        serve.data_dir.clone_from(&self.command.data_dir);
+        serve.cert.clone_from(&self.command.cert);
+        serve.key.clone_from(&self.command.key);
+        serve.threads = self.command.workers;
+        serve.command = self.command.clone();
+        self.done(Task::Serve(Box::new(serve)))
+    }
+
+    /// The task, unless something of it is not done here.
+    fn done(self, task: Task) -> Result<Task, UsageText> {
         match self.refused {
             Some(line) => Err(refused(&line)),
-            None => Ok(self.command),
+            None => Ok(task),
         }
     }
 
@@ -398,7 +546,7 @@ impl Reader {
 }
 
 /// `Name: value` with the name as Go spells it. Nothing after the colon leaves the header out.
-fn header(text: &str) -> Option<(String, Option<String>)> {
+pub(super) fn header(text: &str) -> Option<(String, Option<String>)> {
     let (name, value) = text.split_once(':')?;
     let value = (!value.is_empty()).then(|| value.trim().to_owned());
     Some((canonical(name.trim()), value))
@@ -433,7 +581,7 @@ fn level(name: &str) -> Option<LogLevel> {
     levels.iter().find(|(known, _)| *known == lower).map(|(_, level)| *level)
 }
 
-fn percentiles(list: &str) -> Result<Vec<f64>, String> {
+pub(super) fn percentiles(list: &str) -> Result<Vec<f64>, String> {
     if list.trim().is_empty() {
         return Err("list can't be empty".to_owned());
     }

@@ -1,11 +1,12 @@
-//! fortio's buckets from a histogram of ours.
+//! fortio's buckets: their ends for a plan, in which a run counts, and what was counted as fortio
+//! exports it.
 //!
-//! Minimum, maximum, sum and count of ours are exact. Each of its buckets counts at its middle, so
-//! a value within 0.1 % of an edge of fortio's may count on the other side of it, and deviations
-//! are within 0.1 %.
+//! A run counts exactly. The corrected times alone come from a histogram of ours: each of its
+//! buckets counts at its middle, so a value within 0.1 % of an edge of fortio's may count on the
+//! other side of it.
 
 use plimsoll_core::Histogram;
-use plimsoll_core::details::Tally;
+use plimsoll_core::details::{Buckets, Tally};
 
 use super::interpolate::percentile;
 use super::result::{Exported, Percentile, Row};
@@ -34,44 +35,59 @@ pub(super) struct Form<'a> {
     pub percentiles: &'a [f64],
 }
 
-/// A histogram in fortio's buckets.
-pub(super) fn export(histogram: &Histogram, form: Form<'_>) -> Exported {
-    let values = histogram.buckets().map(|(top, count)| {
-        let low = histogram.bucket_start_ns(top);
-        (low + (top - low) / 2, count)
-    });
+impl Form<'_> {
+    /// The ends of buckets in the units that are counted, for a plan: of each the greatest whole
+    /// number that fortio counts in it.
+    pub(super) fn ends(&self) -> Vec<i64> {
+        // fortio divides, so an end that is a whole number in its unit is one here too.
+        let whole = |end: f64| (end * self.unit + 1e-4).floor();
+        self.scaled_ends().map(|end| whole(end) as i64).collect()
+    }
+
+    /// The ends of buckets, in fortio's unit.
+    fn scaled_ends(&self) -> impl Iterator<Item = f64> {
+        let ends = ENDS.iter().chain(&FURTHER_ENDS);
+        ends.map(|end| end * self.resolution + self.offset)
+    }
+}
+
+/// What was counted in fortio's buckets, whose ends were those of [`Form::ends`].
+pub(super) fn export(counted: &Buckets, form: Form<'_>) -> Exported {
+    let Some((min, max)) = counted.range() else { return Exported::default() };
+    let figures = Figures {
+        count: counted.count(),
+        sum: counted.sum() as f64 / form.unit,
+        std_dev: counted.stdev() / form.unit,
+        min: min as f64 / form.unit,
+        max: max as f64 / form.unit,
+    };
+    exported(counted.counts(), figures, form)
+}
+
+/// A histogram of ours in fortio's buckets.
+pub(super) fn approximated(histogram: &Histogram, form: Form<'_>) -> Exported {
     let Some((min, max)) = histogram.min_ns().zip(histogram.max_ns()) else {
         return Exported::default();
     };
-    let scaled = |value: u64| value as f64 / form.unit;
-    let values = values.map(|(value, count)| (scaled(value.clamp(min, max)), count));
-    let sum = scaled(histogram.sum_ns());
-    let count = histogram.count();
-    let std_dev = histogram.stdev_ns().unwrap_or_default() / form.unit;
-    let range = (scaled(min), scaled(max));
-    exported(values, (count, sum, std_dev), range, form)
-}
-
-/// Times that lie before and after a moment, as positive and negative values in one histogram.
-pub(super) fn export_signed(ahead: &Histogram, behind: &Histogram, form: Form<'_>) -> Exported {
-    let signed = |sign: f64, (value, count): (u64, u64)| (sign * value as f64 / form.unit, count);
-    let below = behind.buckets().map(|bucket| signed(-1.0, bucket));
-    let mut values: Vec<(f64, u64)> = below.collect();
-    values.reverse();
-    values.extend(ahead.buckets().map(|bucket| signed(1.0, bucket)));
-    let count = ahead.count() + behind.count();
-    if count == 0 {
-        return Exported::default();
+    let ends = form.ends();
+    let mut counts: Vec<(usize, u64)> = Vec::new();
+    for (top, count) in histogram.buckets() {
+        let low = histogram.bucket_start_ns(top);
+        let middle = (low + (top - low) / 2).clamp(min, max) as i64;
+        let bucket = ends.partition_point(|end| *end < middle);
+        match counts.last_mut() {
+            Some((last, counted)) if *last == bucket => *counted += count,
+            _ => counts.push((bucket, count)),
+        }
     }
-    let exact = |value: Option<u64>, sign: f64| value.map(|value| sign * value as f64 / form.unit);
-    let min = exact(behind.max_ns(), -1.0).or_else(|| exact(ahead.min_ns(), 1.0));
-    let max = exact(ahead.max_ns(), 1.0).or_else(|| exact(behind.min_ns(), -1.0));
-    let range = (min.unwrap_or_default(), max.unwrap_or_default());
-    let sum = (ahead.sum_ns() as f64 - behind.sum_ns() as f64) / form.unit;
-    let mean = sum / count as f64;
-    let squares = values.iter().map(|(value, count)| (value - mean).powi(2) * *count as f64);
-    let std_dev = (squares.sum::<f64>() / count as f64).sqrt();
-    exported(values.into_iter(), (count, sum, std_dev), range, form)
+    let figures = Figures {
+        count: histogram.count(),
+        sum: histogram.sum_ns() as f64 / form.unit,
+        std_dev: histogram.stdev_ns().unwrap_or_default() / form.unit,
+        min: min as f64 / form.unit,
+        max: max as f64 / form.unit,
+    };
+    exported(counts.into_iter(), figures, form)
 }
 
 /// The line of a tally, in seconds.
@@ -93,33 +109,30 @@ pub(super) fn counted(tally: &Tally) -> Exported {
     }
 }
 
-/// Values in order, in fortio's buckets.
+/// What is known of values as a whole, in fortio's unit.
+#[derive(Debug, Clone, Copy)]
+struct Figures {
+    count: u64,
+    sum: f64,
+    std_dev: f64,
+    min: f64,
+    max: f64,
+}
+
+/// The buckets that hold values, by their numbers and in order.
 fn exported(
-    values: impl Iterator<Item = (f64, u64)>,
-    (count, sum, std_dev): (u64, f64, f64),
-    (min, max): (f64, f64),
+    counts: impl Iterator<Item = (usize, u64)>,
+    figures: Figures,
     form: Form<'_>,
 ) -> Exported {
-    let ends: Vec<f64> = ENDS
-        .iter()
-        .chain(&FURTHER_ENDS)
-        .map(|end| end * form.resolution + form.offset)
-        .chain([f64::INFINITY])
-        .collect();
-    let mut buckets: Vec<Bucket> = Vec::new();
-    let mut at = None;
-    for (value, count) in values {
-        let bucket = ends.partition_point(|end| *end < value);
-        if at == Some(bucket) {
-            if let Some(last) = buckets.last_mut() {
-                last.count += count;
-            }
-            continue;
-        }
-        at = Some(bucket);
-        let start = if bucket == 0 { min } else { ends[bucket - 1] };
-        buckets.push(Bucket { start, end: ends[bucket], count });
-    }
+    let Figures { count, sum, std_dev, min, max } = figures;
+    let ends: Vec<f64> = form.scaled_ends().chain([f64::INFINITY]).collect();
+    let bucket = |(number, count): (usize, u64)| Bucket {
+        start: if number == 0 { min } else { ends[number - 1] },
+        end: ends[number],
+        count,
+    };
+    let mut buckets: Vec<Bucket> = counts.map(bucket).collect();
     if let Some(first) = buckets.first_mut() {
         first.start = min;
     }

@@ -12,6 +12,12 @@ pub fn version() -> String {
     format!("{SPOKEN}+plimsoll.{}", env!("CARGO_PKG_VERSION"))
 }
 
+/// The version as logs and pages show it, with the platform.
+#[must_use]
+pub fn long_version() -> String {
+    format!("{} {} {}", version(), std::env::consts::ARCH, std::env::consts::OS)
+}
+
 /// How much is logged, from everything to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
@@ -41,6 +47,26 @@ pub enum Call {
         /// ns.
         delay_ns: i64,
     },
+    /// A method that the server describes, `package.Service/Method`; its message is the payload, as
+    /// JSON.
+    Method(String),
+}
+
+/// Where and how each call is logged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessLog {
+    /// The file, which is appended to.
+    pub path: String,
+    /// Lines of the influx line protocol; else JSON.
+    pub is_influx: bool,
+}
+
+impl AccessLog {
+    /// fortio's name of the format.
+    #[must_use]
+    pub fn format(&self) -> &'static str {
+        if self.is_influx { "influx" } else { "json" }
+    }
 }
 
 /// What is sent beside the head.
@@ -86,10 +112,12 @@ pub struct Command {
     pub allow_initial_errors: bool,
     /// Whether connections are warmed up one after the other.
     pub sequential_warmup: bool,
-    /// -1: an error of the socket ends the run; 0: nothing does.
+    /// -1: an error of the socket ends the run; 0: nothing does; else a call with this status.
     pub abort_on: i64,
-    /// After this number of calls a connection is closed.
-    pub calls_per_connection: Option<u32>,
+    /// After a number of calls from the first to the second of these a connection is closed.
+    pub connection_reuse: Option<[u32; 2]>,
+    /// Where each call is logged.
+    pub access_log: Option<AccessLog>,
     /// Where the JSON result goes; `-` is stdout.
     pub json: Option<String>,
     /// Whether it goes to a file that is named by time and labels.
@@ -132,6 +160,8 @@ pub struct Command {
     pub keep_alive: bool,
     /// Limit of a call, ns.
     pub timeout_ns: i64,
+    /// Limit of a call over UDP, ns.
+    pub udp_timeout_ns: i64,
     /// Whether any certificate is taken.
     pub insecure: bool,
     /// File of authorities; empty: none.
@@ -176,7 +206,8 @@ impl Command {
             allow_initial_errors: false,
             sequential_warmup: false,
             abort_on: 0,
-            calls_per_connection: None,
+            connection_reuse: None,
+            access_log: None,
             json: None,
             auto_save: false,
             data_dir: ".".to_owned(),
@@ -198,6 +229,7 @@ impl Command {
             std_client: false,
             keep_alive: true,
             timeout_ns: 3_000_000_000,
+            udp_timeout_ns: 750_000_000,
             insecure: false,
             ca_cert: String::new(),
             cert: String::new(),

@@ -9,6 +9,7 @@
 //! fortio does. [`parse`] reads a command line, [`pace`] computes when calls are due, and
 //! [`outcome`] makes fortio's result of a run of ours.
 
+mod access;
 mod arguments;
 mod buckets;
 mod command;
@@ -19,17 +20,23 @@ pub mod json;
 mod log;
 mod of_run;
 pub mod pace;
+mod ping;
 mod plan;
+pub mod rest;
 pub mod result;
 mod said;
+mod task;
 #[cfg(test)]
 mod tests;
 pub mod text;
 
+pub use access::access_line;
 pub use arguments::{help, parse};
-pub use command::{Call, Command, LogLevel, Payload, version};
+pub use command::{AccessLog, Call, Command, LogLevel, Payload, long_version, version};
 pub use foreign::foreign;
 pub use log::{Attribute, Level, line};
-pub use of_run::{Host, Outcome, outcome};
+pub use of_run::{Host, Outcome, id, outcome};
+pub use ping::{Exchange, Pings};
 pub use plan::{FLAGS, GRPC_PORT, Parts};
 pub use said::{Bucket, Histogram, Malformed, Said, is_result};
+pub use task::{Curl, GrpcPing, Netcat, Serve, ServeKind, Task};

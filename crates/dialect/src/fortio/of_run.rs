@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use plimsoll_core::details::{Calls, Tally};
-use plimsoll_core::{Histogram, RunResult};
+use plimsoll_core::RunResult;
+use plimsoll_core::details::{Buckets, Calls, CallsPlan, Tally};
 
-use super::buckets::{Form, counted, export, export_signed};
+use super::buckets::{Form, approximated, counted, export};
 use super::command::{Call, Command, Payload, version};
 use super::pace::Deal;
 use super::plan::user_agent;
@@ -49,6 +49,39 @@ pub struct Outcome {
     pub connections: Vec<Connection>,
 }
 
+impl Command {
+    /// The buckets in which a run counts its calls.
+    pub(super) fn calls_plan(&self) -> CallsPlan {
+        CallsPlan {
+            time_ends_ns: self.times().ends(),
+            connect_ends_ns: Form { offset: 0.0, ..self.times() }.ends(),
+            idle_ends_ns: SLEEPS.ends(),
+            head_ends: sizes_form(HEAD_RESOLUTION).ends(),
+            size_ends: sizes_form(SIZE_RESOLUTION).ends(),
+            keeps_calls: self.access_log.is_some(),
+        }
+    }
+
+    /// How times of calls are exported.
+    fn times(&self) -> Form<'_> {
+        Form {
+            unit: 1e9,
+            resolution: self.resolution_s,
+            offset: self.offset_ns as f64 / 1e9,
+            percentiles: &self.percentiles,
+        }
+    }
+}
+
+/// How sleeps are exported.
+const SLEEPS: Form<'static> =
+    Form { unit: 1e9, resolution: 0.001, offset: SLEEP_OFFSET_S, percentiles: &[50.0] };
+
+/// How sizes are exported.
+fn sizes_form(resolution: f64) -> Form<'static> {
+    Form { unit: 1.0, resolution, offset: 0.0, percentiles: &[] }
+}
+
 /// What a run of a command came to; `payload` is what `-payload-file` held.
 #[must_use]
 pub fn outcome(
@@ -60,12 +93,7 @@ pub fn outcome(
 ) -> Outcome {
     let nothing = Calls::default();
     let calls = run.details.calls.as_deref().unwrap_or(&nothing);
-    let times = Form {
-        unit: 1e9,
-        resolution: command.resolution_s,
-        offset: command.offset_ns as f64 / 1e9,
-        percentiles: &command.percentiles,
-    };
+    let times = command.times();
     let labels = labels(command, host.name);
     let duration_histogram = export(&calls.taken, times);
     let seconds = run.elapsed_ns as f64 / 1e9;
@@ -98,19 +126,21 @@ pub fn outcome(
         uniform: command.uniform,
         no_catch_up: command.no_catch_up,
         run_id: command.run_id,
-        access_logger_info: String::new(),
+        access_logger_info: command
+            .access_log
+            .as_ref()
+            .map_or_else(String::new, |log| format!("mode {} to {}", log.format(), log.path)),
         protocol,
         own: (!command.as_original).then(|| Box::new(own(run, times))),
     };
-    let sleep = Form { resolution: 0.001, offset: SLEEP_OFFSET_S, percentiles: &[50.0], ..times };
-    let sleeps = command.has_rate().then(|| export_signed(&calls.ahead, &calls.behind, sleep));
+    let sleeps = command.has_rate().then(|| export(&calls.idle, SLEEPS));
     let connections = connections(calls, deal.threads);
-    Outcome { result, sleeps, behind: calls.behind.count(), connections }
+    Outcome { result, sleeps, behind: calls.behind, connections }
 }
 
 fn own(run: &RunResult, times: Form<'_>) -> Own {
     Own {
-        corrected_duration_histogram: export(&run.latency.response, times),
+        corrected_duration_histogram: approximated(&run.latency.response, times),
         ledger: run.ledger,
         verdict: run.loader.verdict.name().to_owned(),
         verdict_causes: run.loader.causes.iter().map(|cause| cause.code.clone()).collect(),
@@ -128,13 +158,20 @@ fn labels(command: &Command, host: &str) -> String {
     })
 }
 
-fn run_type(command: &Command) -> String {
+pub(super) fn run_type(command: &Command) -> String {
     let of_call = match &command.call {
         None => return "HTTP".to_owned(),
         Some(Call::Health(service)) => format!("GRPC Health for '{service}'"),
         Some(Call::Ping { delay_ns: 0 }) => "GRPC Ping".to_owned(),
         Some(Call::Ping { delay_ns }) => {
             format!("GRPC Ping Delay={}", duration::print(*delay_ns))
+        }
+        Some(Call::Method(method)) => {
+            let payload = match &command.payload {
+                Payload::Text(text) => text.as_str(),
+                _ => "",
+            };
+            format!("Custom GRPC Method {method} and Payload {payload}")
         }
     };
     match &command.payload {
@@ -158,7 +195,8 @@ fn requested_duration(command: &Command, run: &RunResult) -> String {
 
 /// Names a result: when it began, its number, and its labels with `_` for what is no letter or
 /// digit.
-fn id(started: WallTime, run_id: i64, labels: &str) -> String {
+#[must_use]
+pub fn id(started: WallTime, run_id: i64, labels: &str) -> String {
     let digits: String = started.rfc3339().chars().take(19).collect();
     let mut id = digits.replace('T', "-").replace(':', "");
     if run_id != 0 {
@@ -215,19 +253,18 @@ fn http(
     let mut ret_codes = named([("-1", lost)]);
     ret_codes.extend(run.status.iter().map(|(code, count)| (code.to_string(), *count as i64)));
     let sockets = sockets(calls);
-    let mut no_heads = Histogram::new();
+    let mut no_heads = Buckets::new(&sizes_form(HEAD_RESOLUTION).ends());
     no_heads.record_n(0, calls.head_bytes.count());
     // Go's client does not tell the sizes of heads.
     let (heads, sizes) = match command.is_std_client() {
         true => (&no_heads, &calls.body_bytes),
         false => (&calls.head_bytes, &calls.response_bytes),
     };
-    let size = |resolution: f64| Form { unit: 1.0, resolution, offset: 0.0, percentiles: &[] };
     let payload = match &command.payload {
         Payload::Text(text) => text.as_bytes(),
         _ => payload,
     };
-    let reuse = command.calls_per_connection.unwrap_or(0).into();
+    let [reuse_min, reuse_max] = command.connection_reuse.unwrap_or_default();
     Http {
         ret_codes,
         ip_count_map: addresses(calls),
@@ -254,12 +291,12 @@ fn http(
         method_override: command.method.clone().unwrap_or_default(),
         log_errors: command.log_errors,
         sequential_warmup: command.sequential_warmup,
-        conn_reuse_range: [reuse, reuse],
+        conn_reuse_range: [reuse_min.into(), reuse_max.into()],
         no_resolve_each_conn: command.no_reresolve,
         offset: command.offset_ns,
         resolution: command.resolution_s,
-        sizes: export(sizes, size(SIZE_RESOLUTION)),
-        header_sizes: export(heads, size(HEAD_RESOLUTION)),
+        sizes: export(sizes, sizes_form(SIZE_RESOLUTION)),
+        header_sizes: export(heads, sizes_form(HEAD_RESOLUTION)),
         socket_count: sockets.values().sum(),
         sockets: sockets.into_values().collect(),
         connection_stats: export(&calls.connects, Form { offset: 0.0, ..times }),

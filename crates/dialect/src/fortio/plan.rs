@@ -92,7 +92,7 @@ impl Command {
             plan.shed_after_ns = Some(1);
         }
         plan.abort_when = self.abort_when();
-        plan.details = DetailsPlan { calls: true, ..DetailsPlan::default() };
+        plan.details = DetailsPlan { calls: Some(self.calls_plan()), ..DetailsPlan::default() };
         plan.check()
     }
 
@@ -112,15 +112,59 @@ impl Command {
         plan.check()
     }
 
+    /// One request, for what shows its answer.
+    ///
+    /// # Errors
+    /// What of it cannot be carried out.
+    pub fn once(&self, endpoint: Endpoint, parts: &Parts) -> Result<Plan, PlanErrors> {
+        let mut plan = self.draft(endpoint, parts, 1);
+        plan.duration_ns = None;
+        plan.requests = Some(1);
+        plan.check()
+    }
+
+    /// One ping of a number, with a time of the wall clock in it, ns.
+    ///
+    /// # Errors
+    /// What of it cannot be carried out.
+    pub fn ping(
+        &self,
+        endpoint: Endpoint,
+        parts: &Parts,
+        [seq, ts_ns]: [i64; 2],
+    ) -> Result<Plan, PlanErrors> {
+        let mut plan = self.draft(endpoint, parts, 1);
+        plan.duration_ns = None;
+        plan.requests = Some(1);
+        if let Some(Call::Ping { delay_ns }) = self.call {
+            let message = self.ping_message(parts, [seq, ts_ns, delay_ns]);
+            plan.request.body = Some(Body::new(message));
+        }
+        plan.check()
+    }
+
+    /// A ping, as a message in JSON.
+    fn ping_message(&self, parts: &Parts, [seq, ts_ns, delay_ns]: [i64; 3]) -> Vec<u8> {
+        let payload = String::from_utf8_lossy(&self.payload_bytes(parts)).into_owned();
+        let message = serde_json::json!({
+            "seq": seq.to_string(), "ts": ts_ns.to_string(), "payload": payload,
+            "delayNanos": delay_ns.to_string(),
+        });
+        message.to_string().into_bytes()
+    }
+
     fn draft(&self, endpoint: Endpoint, parts: &Parts, threads: u32) -> Draft {
         let mut plan = Draft::new(endpoint);
         plan.connections = threads;
         plan.timeout_ns = self.timeout_ns as u64;
         plan.drain_ns = plan.timeout_ns;
         plan.requests_per_connection = match self.keep_alive && !self.http10 {
-            true => self.calls_per_connection.map(u64::from),
+            true => self.connection_reuse.map(|[_, most]| u64::from(most)),
             false => Some(1),
         };
+        let least = self.connection_reuse.filter(|[least, most]| least < most);
+        plan.requests_per_connection_min =
+            least.filter(|_| self.keep_alive && !self.http10).map(|[least, _]| u64::from(least));
         plan.transport = self.transport(&plan.endpoint, parts);
         let [cacert, cert, key] = parts.pems.clone();
         plan.tls = TlsPlan { insecure: self.insecure, cacert, cert, key, ..TlsPlan::default() };
@@ -147,11 +191,12 @@ impl Command {
         }
     }
 
-    /// What ends the run early: an error of the socket is all that it can be.
+    /// What ends the run early.
     fn abort_when(&self) -> Vec<String> {
         match self.abort_on {
             0 => Vec::new(),
-            _ => ["broken>0", "timed_out>0"].map(str::to_owned).to_vec(),
+            -1 => ["broken>0", "timed_out>0"].map(str::to_owned).to_vec(),
+            status => vec![format!("status.{status}>0")],
         }
     }
 
@@ -260,21 +305,25 @@ impl Command {
             Call::Health(service) => {
                 plan.expect = vec![Expectation::BodyIs(SERVING.to_owned())];
                 let message = serde_json::json!({ "service": service });
-                ("grpc.health.v1.Health/Check", message)
+                ("grpc.health.v1.Health/Check", message.to_string().into_bytes())
+            }
+            Call::Method(method) => {
+                let payload = self.payload_bytes(parts);
+                let message = if payload.is_empty() { b"{}".to_vec() } else { payload };
+                (method.as_str(), message)
             }
             Call::Ping { delay_ns } => {
-                let payload = String::from_utf8_lossy(&self.payload_bytes(parts)).into_owned();
-                let delay = delay_ns.to_string();
-                let message = serde_json::json!({
-                    "seq": "1", "payload": payload, "delayNanos": delay,
-                });
-                ("fgrpc.PingServer/Ping", message)
+                ("fgrpc.PingServer/Ping", self.ping_message(parts, [1, 0, *delay_ns]))
             }
         };
-        let grpc = GrpcPlan {
-            files: vec!["built in".to_owned()],
-            descriptors: parts.descriptors.clone(),
-            ..GrpcPlan::new(method.to_owned())
+        let grpc = match call {
+            // The server says what its methods take.
+            Call::Method(_) => GrpcPlan::new(method.to_owned()),
+            Call::Health(_) | Call::Ping { .. } => GrpcPlan {
+                files: vec!["built in".to_owned()],
+                descriptors: parts.descriptors.clone(),
+                ..GrpcPlan::new(method.to_owned())
+            },
         };
         plan.endpoint.path = grpc.path().into();
         plan.grpc = Some(grpc);
@@ -293,7 +342,7 @@ impl Command {
         plan.request = Request {
             method: "POST".to_owned(),
             headers,
-            body: Some(Body::new(message.to_string().into_bytes())),
+            body: Some(Body::new(message)),
             ..Request::get()
         };
     }

@@ -268,7 +268,7 @@ impl Accounts {
             recorder.error(Phase::Receiving, unmet.kind, 1, || unmet.text);
         }
         if let Some(notes) = notes {
-            notes.ended(exchange, at_ns, ok);
+            notes.ended(exchange, at_ns, Some(response), ok);
         }
         if exchange.measured {
             observer.answered(at_ns, ok, exchange.place);

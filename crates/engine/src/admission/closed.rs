@@ -51,6 +51,7 @@ impl Tickets {
     pub(crate) fn of(plan: &Plan) -> Self {
         let requests = plan.requests.unwrap_or(u64::MAX);
         let is_bound = !plan.is_open_loop() && !plan.connects_per_request();
+        let per_connection = plan.requests_per_connection_min.or(plan.requests_per_connection);
         Self {
             number: AtomicU64::new(0),
             left: AtomicU64::new(requests),
@@ -58,7 +59,7 @@ impl Tickets {
             returned: Returned::new(plan.workers),
             is_counted: plan.requests.is_some(),
             uncovered: AtomicI64::new(signed(requests)),
-            room: plan.requests.and(plan.requests_per_connection).filter(|_| is_bound),
+            room: plan.requests.and(per_connection).filter(|_| is_bound),
             connections: plan.connections_limit().into(),
         }
     }

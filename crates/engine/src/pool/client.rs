@@ -2,6 +2,7 @@
 
 use plimsoll_conn::{Connection, ExchangeId, Protocol, State};
 use plimsoll_core::Plan;
+use plimsoll_core::random::{REUSE, Stream, below};
 
 use super::idling::{Idling, Lowered};
 use super::uptake::Uptake;
@@ -11,6 +12,8 @@ use crate::id::ConnectionId;
 #[derive(Debug)]
 pub(crate) struct Client<P> {
     pub connection: Connection<P>,
+    /// The entry that it is.
+    id: ConnectionId,
     /// A request that waits for this connection to open; it was started when the connect was.
     pub pending: Option<ExchangeId>,
     /// The way it takes to the server, and the one it is to take the next time.
@@ -99,6 +102,7 @@ impl<P: Protocol> Client<P> {
     pub(super) fn new(id: ConnectionId, settings: &P::Settings) -> Self {
         Self {
             connection: Connection::new(id.socket(), settings),
+            id,
             pending: None,
             route: 0,
             next_route: 0,
@@ -149,7 +153,24 @@ impl<P: Protocol> Client<P> {
     /// Whether its connection has been sent as many requests as one may be.
     #[inline]
     pub(crate) fn is_used_up(&self, plan: &Plan) -> bool {
-        self.usage.sent >= plan.requests_per_connection.unwrap_or(u64::MAX)
+        self.usage.sent >= self.requests_max(plan)
+    }
+
+    /// How many requests its connection may be sent.
+    #[inline]
+    fn requests_max(&self, plan: &Plan) -> u64 {
+        let most = plan.requests_per_connection.unwrap_or(u64::MAX);
+        match plan.requests_per_connection_min {
+            Some(least) => self.draw_requests_max(plan, least, most),
+            None => most,
+        }
+    }
+
+    /// The same number for as long as the connection is this one.
+    fn draw_requests_max(&self, plan: &Plan, least: u64, most: u64) -> u64 {
+        let place = u64::from(self.id.place()) << 32 | u64::from(self.epoch);
+        let word = Stream::new(plan.seed, REUSE).word(place);
+        least + below(word, u128::from(most.saturating_sub(least)) + 1)
     }
 
     /// Whether its connection ends when the last request on it has: its server has said goodbye, or
@@ -160,7 +181,7 @@ impl<P: Protocol> Client<P> {
 
     /// How many more requests may be sent on its connection before that is closed.
     pub(crate) fn room(&self, plan: &Plan) -> u64 {
-        plan.requests_per_connection.map_or(u64::MAX, |most| most.saturating_sub(self.usage.sent))
+        self.requests_max(plan).saturating_sub(self.usage.sent)
     }
 
     /// Whether it is open, or on the way to be.

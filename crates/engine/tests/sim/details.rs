@@ -1,6 +1,6 @@
 //! Details kept for other testers' views: rates of workers, the first response, each request.
 
-use plimsoll_core::details::DetailsPlan;
+use plimsoll_core::details::{Buckets, CallsPlan, DetailsPlan};
 use plimsoll_core::plan::Draft;
 use plimsoll_io::sim::SimOptions;
 
@@ -12,7 +12,7 @@ const ALL: DetailsPlan = DetailsPlan {
     responses: true,
     same_length: false,
     requests: true,
-    calls: true,
+    calls: None,
 };
 
 #[test]
@@ -49,8 +49,10 @@ fn a_connect_is_part_of_a_request_of_its_own() {
 /// In an open loop of 40 requests a second over four connections: each idles between its requests.
 #[test]
 fn calls_are_summed_up_with_what_was_opened_for_them() {
-    let calls = DetailsPlan { calls: true, ..DetailsPlan::default() };
-    let plan = Draft { details: calls, ..at_rate(40_000_000, S) };
+    // A bucket up to 2 ms, and one for what takes longer.
+    let calls = CallsPlan { time_ends_ns: vec![2_500_000], ..CallsPlan::default() };
+    let details = DetailsPlan { calls: Some(calls), ..DetailsPlan::default() };
+    let plan = Draft { details, ..at_rate(40_000_000, S) };
     let answer = |number: u64, _: u64| match number {
         5 => Answer::Status(503, 2 * MS),
         7 => Answer::Close,
@@ -61,14 +63,18 @@ fn calls_are_summed_up_with_what_was_opened_for_them() {
     let calls = record.details.calls.as_deref().expect("asked for");
     assert_eq!((record.measured.ledger.sent, calls.taken.count()), (40, 40));
     assert_eq!((calls.failed.count(), calls.head_bytes.count()), (2, 40));
-    assert!(calls.taken.max_ns() >= Some(10 * MS) && calls.failed.max_ns() < Some(10 * MS));
-    assert_eq!(calls.response_bytes.min_ns(), Some(0), "without a response");
-    let bytes = calls.head_bytes.sum_ns() + calls.body_bytes.sum_ns();
-    assert_eq!(bytes, calls.response_bytes.sum_ns());
+    let longest = |buckets: &Buckets| buckets.range().map_or(0, |(_, max)| max as u64);
+    assert!(longest(&calls.taken) >= 10 * MS && longest(&calls.failed) < 10 * MS);
+    assert_eq!(calls.taken.counts().collect::<Vec<_>>(), [(0, 2), (1, 38)]);
+    let least_bytes = calls.response_bytes.range().map(|(min, _)| min);
+    assert_eq!(least_bytes, Some(0), "without a response");
+    let bytes = calls.head_bytes.sum() + calls.body_bytes.sum();
+    assert_eq!(bytes, calls.response_bytes.sum());
+    let bytes = u64::try_from(bytes).expect("not negative");
     assert_eq!(bytes, record.measured.received_bytes);
     // The first request of each of four connections was not waited for.
-    assert_eq!((calls.ahead.count(), calls.behind.count()), (36, 0));
-    assert!(calls.ahead.max_ns() <= Some(100 * MS));
+    assert_eq!((calls.idle.count(), calls.behind), (36, 0));
+    assert!(longest(&calls.idle) <= 100 * MS);
     assert_eq!((calls.connects.count(), calls.addresses.len()), (5, 1));
     let opened: Vec<u64> = calls.opens.values().map(|tally| tally.count).collect();
     assert_eq!((opened.len(), opened.iter().sum::<u64>()), (4, 5));

@@ -9,6 +9,7 @@ use plimsoll_proto::websocket::handshake::VERSION;
 
 use super::{Answer, BINARY, Content, HELLO, LINE, TEXT, refusal_answer};
 use crate::route::Refusal;
+use crate::site::{Parts, Shaper, has_body};
 use crate::wire::Wire;
 
 /// Whether a connection goes on after an answer, and how the answer says so.
@@ -290,6 +291,36 @@ pub(crate) fn write_echo(
     out.extend_from_slice(fields);
     write_framing(out, to, Length::Known(body.len() as u64));
     if is_head {
+        return Rest::Nothing;
+    }
+    if body.len() as u64 > SMALL_BYTES {
+        return Rest::Body(0);
+    }
+    out.extend_from_slice(body);
+    Rest::Nothing
+}
+
+/// Writes the answer of a site: its parts and its body, if that is small. The rest remains to be
+/// sent.
+pub(crate) fn write_site(
+    out: &mut Vec<u8>,
+    (parts, body): (&Parts, &[u8]),
+    to: Persistence,
+    is_head: bool,
+    shaper: &mut Shaper,
+    now_ns: u64,
+) -> Rest {
+    http1::write_status_line(out, 1, parts.status);
+    match to {
+        Persistence::KeepAlive => {}
+        Persistence::KeepAlive10 => http1::write_header(out, "Connection", b"keep-alive"),
+        Persistence::Close => http1::write_header(out, "Connection", b"close"),
+    }
+    shaper.fields(parts, body, is_head, now_ns, |name, value| {
+        http1::write_header(out, name, value);
+    });
+    http1::write_head_end(out);
+    if is_head || !has_body(parts.status) {
         return Rest::Nothing;
     }
     if body.len() as u64 > SMALL_BYTES {

@@ -78,9 +78,13 @@ pub(crate) fn answer(route: Route, peer: SocketAddr) -> Answer {
         Route::Chunked(bytes) => ok(Content::Pattern { bytes, is_sized: false }),
         Route::Page => ok(Content::Page(websocket::PAGE)),
         // A WebSocket is no answer: it is opened instead of one.
-        Route::Hello | Route::Delay(_) | Route::Echo(_) | Route::WebSocket => {
-            ok(Content::Text(Text::of(&[HELLO])))
-        }
+        Route::Hello
+        | Route::Delay(_)
+        | Route::Echo(_)
+        | Route::WebSocket
+        | Route::Site
+        | Route::Handled
+        | Route::Redirect => ok(Content::Text(Text::of(&[HELLO]))),
     }
 }
 

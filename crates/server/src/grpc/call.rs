@@ -61,6 +61,8 @@ pub(crate) struct Call {
     text: Vec<u8>,
     /// Whether the client has to be told which codings there are.
     names_codings: bool,
+    /// What the wall clock shows at the driver's 0, ns since the start of 1970, if that is known.
+    pub(crate) base_unix_ns: Option<u64>,
 }
 
 impl Default for Call {
@@ -77,6 +79,7 @@ impl Default for Call {
             payload_bytes: 0,
             text: Vec::new(),
             names_codings: false,
+            base_unix_ns: None,
         }
     }
 }
@@ -190,7 +193,7 @@ impl Call {
                 Stage::Ending(code) => return Next::Status(*code),
                 Stage::Answering(answer) => answer,
             };
-            match answer.say(&self.message, now_ns, out) {
+            match answer.say(&self.message, now_ns, self.base_unix_ns, out) {
                 Said::Message { zero_bytes } => return Next::Message { zero_bytes },
                 Said::NotYet(due_ns) => return Next::Wait(due_ns),
                 Said::Status(status) => {

@@ -116,18 +116,23 @@ impl Answer {
         &mut self,
         message: &'m [u8],
         now_ns: u64,
+        base_unix_ns: Option<u64>,
         out: &mut Vec<u8>,
     ) -> Said<'m> {
         match *self {
             Self::Nothing => return Said::All,
             Self::Watching => return Said::NotYet(u64::MAX),
             Self::Ping { due_ns } => {
-                let Ok(ping) = Ping::read(message) else { return Said::Status(MALFORMED) };
+                let Ok(mut ping) = Ping::read(message) else { return Said::Status(MALFORMED) };
                 let delay_ns = (ping.delay_ns.max(0) as u64).min(DELAY_NS_MAX);
                 let due_ns = due_ns.unwrap_or_else(|| now_ns.saturating_add(delay_ns));
                 if due_ns > now_ns {
                     *self = Self::Ping { due_ns: Some(due_ns) };
                     return Said::NotYet(due_ns);
+                }
+                if let Some(base_unix_ns) = base_unix_ns {
+                    let unix_ns = i64::try_from(base_unix_ns.saturating_add(now_ns));
+                    ping.sent_at_ns = unix_ns.unwrap_or(i64::MAX);
                 }
                 write_message(out, |out| ping.write(out));
             }
@@ -174,8 +179,13 @@ impl Answer {
 
 fn serving(message: &[u8]) -> Result<Serving, Malformed> {
     let service = read_health_request(message)?;
-    let is_known = service.is_empty() || SERVICES.contains(&service);
-    Ok(if is_known { Serving::Serving } else { Serving::ServiceUnknown })
+    // fortio's server has these two names beside the services.
+    let is_known = service.is_empty() || service == "ping" || SERVICES.contains(&service);
+    Ok(match service {
+        "ping_down" => Serving::NotServing,
+        _ if is_known => Serving::Serving,
+        _ => Serving::ServiceUnknown,
+    })
 }
 
 fn unary(request: &SimpleRequest<'_>) -> Result<Answer, Status<'static>> {

@@ -116,6 +116,7 @@ impl Http2 {
         self.message.clear();
         let call = &mut self.exchanges[key].call;
         let others_bytes = self.held_bytes - call.held_bytes();
+        call.base_unix_ns = turn.shaper.base_unix_ns;
         let next = call.next(turn.now_ns, &mut self.message);
         self.held_bytes = others_bytes + call.held_bytes();
         match next {

@@ -14,7 +14,8 @@ use plimsoll_proto::http2::{Headers, RequestHead};
 use crate::answer::{BINARY, TEXT};
 use crate::faults::StreamOutcome;
 use crate::grpc::{Call, Method, is_grpc};
-use crate::route::{Echo, NO_ROUTE, NOT_GRPC, Role, Route, route};
+use crate::route::{Echo, HANDLED_OVER_HTTP2, NO_CALL, NO_ROUTE, NOT_GRPC, Role, Route, route};
+use crate::site::{Parts, Shaper, SiteOptions, has_body};
 
 /// A buffer that grew beyond this is given back after use.
 const KEEP_BYTES_MAX: usize = 16 * 1024;
@@ -28,12 +29,14 @@ pub(super) struct Request {
 
 impl Request {
     #[inline]
-    pub(super) fn of(head: &RequestHead<'_>, role: Role) -> Self {
+    pub(super) fn of(head: &RequestHead<'_>, role: Role, site: &SiteOptions) -> Self {
         let (method, path) = (head.method(), head.path().unwrap_or_default());
         let is_call = || method == "POST" && is_grpc(head.headers());
         let route = match route(role, method, path) {
             Route::Call(_) if !is_call() => Route::Refused(NOT_GRPC),
-            Route::Refused(NO_ROUTE) if is_call() => Route::Call(Method::Unknown),
+            Route::Site if site.is_handled(path) => Route::Refused(HANDLED_OVER_HTTP2),
+            Route::Redirect => Route::Refused(HANDLED_OVER_HTTP2),
+            Route::Refused(NO_ROUTE | NO_CALL) if is_call() => Route::Call(Method::Unknown),
             route => route,
         };
         Self { route, is_head: method == "HEAD" }
@@ -42,7 +45,7 @@ impl Request {
     /// Whether nothing of a request without a body need be kept until its end is told.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        !matches!(self.route, Route::Echo(_) | Route::Call(_))
+        !matches!(self.route, Route::Echo(_) | Route::Call(_) | Route::Site)
     }
 }
 
@@ -101,6 +104,12 @@ pub(super) struct EchoParts {
     /// How long the answer's body will be, if the request said so.
     pub(super) length: Option<u64>,
     pub(super) trailers: FieldList,
+    /// The status of the answer; 0: 200.
+    pub(super) status: u16,
+    /// How long the client wants to wait, ns.
+    pub(super) delay_ns: u64,
+    /// Whether the connection ends with the answer.
+    pub(super) closes: bool,
 }
 
 /// Fields, as names and values that end in a NUL, which neither can contain.
@@ -163,6 +172,7 @@ impl EchoParts {
             buffer.shrink_to(KEEP_BYTES_MAX);
         }
         self.length = None;
+        (self.status, self.delay_ns, self.closes) = (0, 0, false);
     }
 
     /// Keeps what the head alone decides.
@@ -184,6 +194,37 @@ impl EchoParts {
         }
         let body_bytes = if head.is_whole() { Some(0) } else { head.content_length() };
         self.length = body_bytes.and_then(|bytes| bytes.checked_add(self.text.len() as u64));
+    }
+
+    /// Keeps the answer to a request with wishes; gives how many bytes its body has in the place of
+    /// an echo. Its coding is left as it is, because an echo is passed on as it comes.
+    pub(super) fn begin_site(
+        &mut self,
+        head: &RequestHead<'_>,
+        shaper: &mut Shaper,
+        now_ns: u64,
+    ) -> u64 {
+        let mut parts = Parts::default();
+        let fields = head.headers().filter(|(name, _)| *name != "accept-encoding");
+        let path = head.path().unwrap_or_default();
+        let has_length = head.content_length().is_some();
+        parts.begin(path, has_length, fields);
+        let mut body = Vec::new();
+        self.delay_ns = shaper.shape(&mut parts, &mut body);
+        (self.status, self.closes) = (parts.status, parts.closes);
+        let sized_bytes = body.len() as u64;
+        shaper.fields(&parts, &body, false, now_ns, |name, value| {
+            if !name.eq_ignore_ascii_case("content-length") {
+                self.fields.push(name.to_ascii_lowercase().as_bytes(), value);
+            }
+        });
+        if !has_body(parts.status) {
+            return 0;
+        }
+        let is_sized = parts.is_sized();
+        let echoed = if head.is_whole() { Some(0) } else { head.content_length() };
+        self.length = if is_sized { Some(sized_bytes) } else { echoed };
+        sized_bytes
     }
 
     pub(super) fn keep_trailers(&mut self, trailers: Headers<'_>) {

@@ -25,6 +25,7 @@ use crate::answer::http2::Blocks;
 use crate::faults::{Fates, Goaway, StreamOutcome};
 use crate::options::Counters;
 use crate::route::{Role, Route};
+use crate::site::Shaper;
 use crate::timers::Timers;
 
 use exchange::{Exchange, Request, Stage};
@@ -69,6 +70,7 @@ pub(crate) struct Turn<'t> {
     pub(crate) blocks: &'t Blocks,
     pub(crate) fates: &'t mut Fates,
     pub(crate) counters: &'t mut Counters,
+    pub(crate) shaper: &'t mut Shaper,
     pub(crate) role: Role,
     pub(crate) peer: SocketAddr,
 }
@@ -175,16 +177,16 @@ impl Http2 {
             match decoded.event {
                 None => return Ok(()),
                 Some(ServerEvent::Request(stream, head)) => {
-                    let request = Request::of(&head, turn.role);
+                    let request = Request::of(&head, turn.role, &turn.shaper.options);
                     if head.is_whole() && request.is_plain() {
                         self.whole = Some((stream, request));
                     } else if let Route::Call(method) = request.route {
-                        let key = open(&mut self.exchanges, stream, request, &head);
+                        let key = open(&mut self.exchanges, stream, request, &head, turn);
                         let exchange = &mut self.exchanges[key];
                         call::begin(exchange, method, &head, turn.now_ns);
                         self.begin_call(stream, key, turn);
                     } else {
-                        let key = open(&mut self.exchanges, stream, request, &head);
+                        let key = open(&mut self.exchanges, stream, request, &head, turn);
                         let is_whole = head.is_whole();
                         self.begin_request(stream, key, is_whole, turn);
                     }
@@ -228,8 +230,9 @@ impl Http2 {
             return;
         }
         let exchange = &self.exchanges[key];
-        if let Route::Echo(_) = exchange.request.route {
-            let fate = turn.fates.draw_stream(turn.now_ns);
+        if let Route::Echo(_) | Route::Site = exchange.request.route {
+            let ready_ns = turn.now_ns.saturating_add(exchange.echo.delay_ns);
+            let fate = turn.fates.draw_stream(ready_ns);
             return self.plan(stream, key, fate.due_ns, fate.outcome, turn);
         }
         if exchange.expects_continue {
@@ -284,6 +287,10 @@ impl Http2 {
         }
         let delay_ns = match request.route {
             Route::Delay(delay_ns) => delay_ns,
+            Route::Site => {
+                let key = self.exchanges.find(stream);
+                key.map_or(0, |key| self.exchanges[key].echo.delay_ns)
+            }
             _ => 0,
         };
         let fate = turn.fates.draw_stream(turn.now_ns.saturating_add(delay_ns));
@@ -338,7 +345,7 @@ impl Http2 {
         if let Route::Call(_) = exchange.request.route {
             return self.call_body(stream, key, piece, turn);
         }
-        let is_echo = matches!(exchange.request.route, Route::Echo(_));
+        let is_echo = matches!(exchange.request.route, Route::Echo(_) | Route::Site);
         match exchange.stage {
             // Without new room, the client sends a window's worth at most.
             Stage::Waiting(StreamOutcome::Answer) if is_echo && !exchange.request.is_head => {
@@ -434,6 +441,7 @@ fn open(
     stream: u32,
     request: Request,
     head: &RequestHead<'_>,
+    turn: &mut Turn<'_>,
 ) -> Key {
     let key = exchanges.open(stream);
     let exchange = &mut exchanges[key];
@@ -443,6 +451,9 @@ fn open(
     exchange.expects_continue = expects.any(|(_, value)| is_continue(value));
     if let Route::Echo(echo) = request.route {
         exchange.echo.begin(echo, head);
+    }
+    if request.route == Route::Site {
+        exchange.rest_bytes = exchange.echo.begin_site(head, turn.shaper, turn.now_ns);
     }
     key
 }

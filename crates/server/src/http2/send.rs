@@ -86,7 +86,7 @@ impl Http2 {
                 self.exchanges[key].call.fail(code, "a fault that was asked for");
                 self.begin_calling(stream, key);
             }
-            StreamOutcome::Answer if matches!(route, Route::Echo(_)) => {
+            StreamOutcome::Answer if matches!(route, Route::Echo(_) | Route::Site) => {
                 self.begin_echo(stream, key, turn);
             }
             StreamOutcome::Answer if matches!(route, Route::Call(_)) => {
@@ -164,17 +164,30 @@ impl Http2 {
         if self.exchanges[key].expects_continue && !self.exchanges[key].has_ended {
             self.send_continue(stream, turn);
         }
-        turn.counters.count_response(200);
+        let exchange = &mut self.exchanges[key];
+        let status = if exchange.echo.status == 0 { 200 } else { exchange.echo.status };
+        turn.counters.count_response(status.min(599));
+        if exchange.echo.closes {
+            self.finish(turn.out);
+        }
         let exchange = &mut self.exchanges[key];
         exchange.stage = Stage::Echoing;
-        let (echo, is_head) = (&exchange.echo, exchange.request.is_head);
+        let has_body = !matches!(status, 204 | 304);
+        let sized_bytes = exchange.rest_bytes;
+        let is_bare = !has_body || (exchange.echo.length == Some(0) && exchange.echo.status != 0);
+        let (echo, is_head) = (&exchange.echo, exchange.request.is_head || is_bare);
         self.machine.send_head(stream, is_head, turn.out, |head| {
-            head.status(200);
+            head.status(status);
             echo.fields.iter().for_each(|(name, value)| head.passed_on(name, value));
-            if let Some(bytes) = echo.length {
+            if let Some(bytes) = echo.length.filter(|_| has_body) {
                 head.content_length(bytes);
             }
         });
+        if sized_bytes > 0 && !is_head {
+            exchange.stage = Stage::Sending;
+            self.ready.push_back(stream);
+            return self.count_answer(turn);
+        }
         let has_ended = exchange.has_ended;
         let ends = has_ended && echo.trailers.is_empty();
         if !is_head {

@@ -6,6 +6,7 @@ use plimsoll_proto::http2::{Body, Client, ClientOptions, Outgoing};
 use super::*;
 use crate::faults::Faults;
 use crate::options::ServerLimits;
+use crate::site::{Shaper, SiteOptions};
 
 /// A server's SETTINGS without any, so that requests can be written before the real ones come.
 const GREETING: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
@@ -63,6 +64,7 @@ fn requests_allocate_nothing_once_the_longest_has_been_seen() {
         let mut http2 =
             Http2::new(ServerOptions { shared_fields: blocks.shared_fields, ..limits.http2 });
         let (mut fates, mut counters) = (Fates::new(Faults::default(), 0, 0), Counters::default());
+        let mut shaper = Shaper::new(SiteOptions::default(), None, 0);
         let (greeting, batches) = said(path, body, 20);
         let mut out = Vec::new();
         let mut read = |input: &[u8], is_first: bool| {
@@ -74,6 +76,7 @@ fn requests_allocate_nothing_once_the_longest_has_been_seen() {
                 blocks: &blocks,
                 fates: &mut fates,
                 counters: &mut counters,
+                shaper: &mut shaper,
                 role: Role::All,
                 peer: SocketAddr::from(([127, 0, 0, 1], 1)),
             };

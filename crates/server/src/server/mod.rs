@@ -9,10 +9,12 @@
 
 mod channel;
 mod multiplexed;
+mod programs;
 mod reply;
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use plimsoll_io::{
     Close, Driver, DriverKind, Event, Operation, Payload, Received, SocketId, Waker,
@@ -29,9 +31,11 @@ use crate::http2::Http2;
 use crate::options::{Counters, ServerOptions};
 use crate::pool::Pool;
 use crate::route::{Role, Route};
+use crate::site::{Mailbox, Shaper};
 use crate::timers::Timers;
 use crate::wire::{Stream, Wire};
 use multiplexed::Cause;
+use programs::Tickets;
 
 /// One worker's server. Give it a driver, let it listen, then call [`step`](Self::step) for as
 /// long as it is to run.
@@ -60,6 +64,10 @@ pub struct Server<D> {
     /// Scratch memory for decrypted bytes.
     decrypted: Vec<u8>,
     counters: Counters,
+    /// Answers to requests with wishes, and those of the program.
+    shaper: Shaper,
+    mailbox: Arc<Mailbox>,
+    tickets: Tickets,
     /// Whether hellos can go out as they are: there are no faults, and no stop is under way.
     plain: bool,
     /// When connections still open are closed; `None` until told to stop.
@@ -104,6 +112,8 @@ impl<D: Driver> Server<D> {
         let fates = Fates::new(options.faults.clone(), worker, start_ns);
         let blocks = Blocks::new();
         let http2_options = http2_options(&options, &blocks);
+        let shaper = Shaper::new(options.site.clone(), options.base_unix_ns, worker);
+        let mailbox = Arc::new(Mailbox::new(wire.driver.waker()));
         Self {
             wire,
             prepared,
@@ -121,6 +131,9 @@ impl<D: Driver> Server<D> {
             deflater: None,
             decrypted: Vec::new(),
             counters: Counters::default(),
+            shaper,
+            mailbox,
+            tickets: Tickets::default(),
             deadline_ns: None,
             options,
         }
@@ -230,7 +243,8 @@ impl<D: Driver> Server<D> {
                 self.counters.accept_failures += 1;
             }
             Event::Failed { socket, .. } => self.close(socket, Close::Reset),
-            Event::Woken | Event::Connected(_) | Event::SentPart(_) => {}
+            Event::Woken => self.take_replies(at_ns),
+            Event::Connected(_) | Event::SentPart(_) => {}
         }
     }
 
@@ -292,7 +306,11 @@ impl<D: Driver> Server<D> {
     /// Reads what arrived, and holds what is not to be read yet.
     #[inline]
     fn take(&mut self, now_ns: u64, socket: SocketId, input: &Input<'_>) {
-        let spoken = self.connections[socket.index()].spoken;
+        let Connection { spoken, role, .. } = &self.connections[socket.index()];
+        let (spoken, role) = (*spoken, *role);
+        if role == Role::Bytes {
+            return self.send_back(socket, input);
+        }
         if let Spoken::Unknown(_) = spoken
             && self.find_out(now_ns, socket, input)
         {
@@ -326,13 +344,18 @@ impl<D: Driver> Server<D> {
     fn on_sent(&mut self, now_ns: u64, socket: SocketId) {
         let connection = &mut self.connections[socket.index()];
         let is_http2 = connection.spoken == Spoken::Http2 && connection.state == State::Open;
-        let waits = is_http2 || matches!(connection.state, State::Sending | State::Closing);
+        let is_bytes = connection.role == Role::Bytes && connection.state == State::Open;
+        let waits =
+            is_http2 || is_bytes || matches!(connection.state, State::Sending | State::Closing);
         // The event may be that of an earlier send, with another one queued since.
         if !waits || self.wire.driver.queued_bytes(socket) > 0 {
             return;
         }
         if is_http2 {
             return self.on_http2_sent(now_ns, socket);
+        }
+        if is_bytes {
+            return self.receive_again(socket);
         }
         if connection.state == State::Closing {
             return self.close(socket, Close::Graceful);
@@ -390,8 +413,9 @@ impl<D: Driver> Server<D> {
         while at < input.len() {
             let bytes = input.bytes(&self.wire.driver);
             let connection = &mut self.connections[socket.index()];
+            let site = &self.shaper.options;
             let (used, step) =
-                connection.step(&bytes[at..], self.plain, echo_bytes_max, &mut self.pool);
+                connection.step(&bytes[at..], self.plain, echo_bytes_max, site, &mut self.pool);
             at += used;
             if step == Step::Hello {
                 hellos += 1;
@@ -469,6 +493,11 @@ impl<D: Driver> Server<D> {
         self.counters.requests += 1;
         let delay_ns = match self.connections[socket.index()].request.route {
             Route::Delay(delay_ns) => delay_ns,
+            Route::Site => match self.shape(socket) {
+                Ok(delay_ns) => delay_ns,
+                Err(refusal) => return self.refuse(now_ns, socket, refusal),
+            },
+            Route::Handled => return self.hand_over(socket),
             _ => 0,
         };
         let ready_ns = now_ns.saturating_add(delay_ns);
@@ -498,13 +527,14 @@ impl<D: Driver> Server<D> {
     fn perform(&mut self, now_ns: u64, socket: SocketId, next: Next) {
         match next {
             Next::Answer(Outcome::Reset) => self.reset(socket),
-            Next::Answer(Outcome::Error(status)) => self.reply(socket, Some(status)),
+            Next::Answer(Outcome::Error(status)) => self.reply(now_ns, socket, Some(status)),
+            Next::Handled => {}
             Next::Answer(Outcome::Answer)
                 if self.connections[socket.index()].request.route == Route::WebSocket =>
             {
                 self.open_channel(now_ns, socket);
             }
-            Next::Answer(Outcome::Answer) => self.reply(socket, None),
+            Next::Answer(Outcome::Answer) => self.reply(now_ns, socket, None),
             Next::Fragment => self.answer_or_push(now_ns, socket),
             Next::Continue => {
                 self.counters.responses[0] += 1;

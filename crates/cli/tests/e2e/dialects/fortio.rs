@@ -1,12 +1,14 @@
 //! fortio and us, side by side: the same lines, the same keys, the same counts, and the same
 //! requests on the wire. fortio 1.66 and later are compared.
 
-use std::process::Command;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
 
 use super::outputs::shape;
 use super::recorder::Recorder;
 use crate::nginx::Nginx;
-use crate::programs::turn_with;
+use crate::programs::{share_with, turn_with};
 use crate::support::{Finished, plimsoll, run};
 
 /// fortio's run, and ours in fortio's own pace.
@@ -101,4 +103,158 @@ fn unversioned(request: String) -> String {
     let Some((before, after)) = request.split_once("fortio-") else { return request };
     let rest = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     format!("{before}fortio{rest}")
+}
+
+/// fortio's server, or ours, ended when it is dropped.
+struct Echo {
+    child: Child,
+    address: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Echo {
+    fn start(mut command: Command) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = folder.path().display().to_string();
+        let mut flags = vec!["server", "-data-dir", &data, "-http-port", "127.0.0.1:0"];
+        for port in ["-grpc-port", "-tcp-port", "-udp-port", "-redirect-port"] {
+            flags.extend([port, "disabled"]);
+        }
+        let mut child = command
+            .args(flags)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("started");
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        let url = out.lines().map_while(Result::ok).find(|line| line.contains("http://"));
+        let url = url.expect("where it is");
+        let address =
+            url.trim().trim_start_matches("http://").trim_end_matches("/fortio/").to_owned();
+        Self { child, address, _folder: folder }
+    }
+
+    /// The answer to a request, without what differs each time.
+    fn ask(&self, request: &str) -> (Vec<String>, Vec<u8>) {
+        let mut stream = TcpStream::connect(&self.address).expect("a server");
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        let end = answer.windows(4).position(|part| part == b"\r\n\r\n").expect("a head") + 4;
+        let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+        let lines = head.lines().filter(|line| !line.is_empty());
+        let plain = |line: &str| match line.split_once(": ") {
+            Some(("Date", _)) => "Date".to_owned(),
+            _ => line.to_owned(),
+        };
+        (lines.map(plain).collect(), answer[end..].to_vec())
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_server_answers_as_fortios_does() {
+    let Some(_turn) = share_with(&["fortio"]) else { return };
+    let theirs = Echo::start(Command::new("fortio"));
+    let ours = Echo::start(plimsoll(&["fortio"]));
+    let get = |target: &str, fields: &str| {
+        format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{fields}\r\n")
+    };
+    let post = |target: &str, fields: &str| {
+        format!(
+            "POST {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 5\r\n{fields}\
+             \r\nhello"
+        )
+    };
+    let gzip = "Accept-Encoding: gzip\r\n";
+    for (request, is_random) in [
+        (get("/", ""), false),
+        (get("/a?status=503", ""), false),
+        (get("/a?status=404:150", ""), false),
+        (get("/a?status=bad", ""), false),
+        (get("/a?status=204&size=5", ""), false),
+        (get("/a?size=7", ""), true),
+        (get("/a?size=-4", ""), false),
+        (get("/a?size=bad&delay=bad&close=&gzip=false", ""), false),
+        (get("/a?delay=5ms:50,2ms:50", ""), false),
+        (get("/a?header=X-B:1&header=A:%20b+c&header=bad", ""), false),
+        (get("/debug/echo/x", ""), false),
+        (post("/a", ""), false),
+        (post("/a", "Content-Type: a/b\r\n"), false),
+        (post("/a?size=3", "Content-Type: a/b\r\n"), true),
+        (post("/a?status=418", "Content-Type: a/b\r\n"), false),
+        (get("/fortio/rest/run", ""), false),
+        (get("/fortio/rest/run?url=http://a/&t=bad", ""), false),
+        (get("/fortio/rest/status", ""), false),
+        (get("/fortio/rest/stop", ""), false),
+        (get("/fortio/rest/stop?runid=77", ""), false),
+        (get("/fortio/rest/dns?name=127.0.0.1", ""), false),
+        (get("/fortio/rest/dns", ""), false),
+        (get("/fortio/data/", ""), false),
+    ] {
+        let ((head, body), (their_head, their_body)) = (ours.ask(&request), theirs.ask(&request));
+        assert_eq!(head, their_head, "{request}");
+        match is_random {
+            true => assert_eq!(body.len(), their_body.len(), "{request}"),
+            false => {
+                let [body, their_body] =
+                    [body, their_body].map(|body| String::from_utf8_lossy(&body).into_owned());
+                assert_eq!(body, their_body, "{request}");
+            }
+        }
+    }
+    // How well each compresses differs.
+    let request = post("/a?gzip=true", gzip);
+    for server in [&ours, &theirs] {
+        let (head, body) = server.ask(&request);
+        assert!(head.contains(&"Content-Encoding: gzip".to_owned()), "{head:?}");
+        assert!(body.starts_with(b"\x1f\x8b"), "{body:?}");
+    }
+    // A run of each, of both servers.
+    for (server, target) in [(&ours, &theirs), (&theirs, &ours)] {
+        let path = format!("/fortio/rest/run?url=http://{}/&n=12&qps=-1&c=3", target.address);
+        let (head, body) = server.ask(&get(&path, ""));
+        assert_eq!(head[0], "HTTP/1.1 200 OK");
+        let text = String::from_utf8_lossy(&body);
+        assert!(text.contains("\"200\": 12"), "{text}");
+    }
+}
+
+#[test]
+fn clients_print_what_fortios_print() {
+    let Some(_turn) = share_with(&["fortio"]) else { return };
+    let server = Echo::start(Command::new("fortio"));
+    let url = format!("http://{}", server.address);
+    for (flags, path) in [
+        (&["curl"][..], "/?size=4"),
+        (&["curl", "-stdclient"], "/?size=4"),
+        (&["curl", "-h2"], "/?size=4"),
+        (&["curl", "-payload", "abc"], "/"),
+        (&["curl", "-curl-stdout-headers"], "/?header=A:B"),
+        (&["curl"], "/?status=503"),
+        (&["curl"], "/?status=204"),
+        (&["load", "-curl"], "/?size=4"),
+    ] {
+        let target = format!("{url}{path}");
+        let arguments = [flags, &[&target]].concat();
+        let theirs = run(Command::new("fortio").args(&arguments));
+        let ours = run(&mut plimsoll(&[&["fortio"], &arguments[..]].concat()));
+        assert_eq!(ours.code, theirs.code, "{arguments:?}: {ours:?}");
+        let undated = |text: &str| {
+            let lines = text.lines().filter(|line| !line.starts_with("Date: "));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(undated(&ours.stdout), undated(&theirs.stdout), "{arguments:?}");
+        let heads = |finished: &Finished| {
+            let lines = finished.stderr.lines().filter(|line| !line.starts_with('{'));
+            lines.filter(|line| !line.starts_with("Date: ")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(heads(&ours), heads(&theirs), "{arguments:?}");
+    }
 }

@@ -46,6 +46,14 @@ fn zeros(draft: &Draft) -> impl Iterator<Item = PlanError> {
             "cannot send anything",
             MORE,
         ),
+        (
+            draft.requests_per_connection_min.is_some_and(|least| {
+                !(1..=draft.requests_per_connection.unwrap_or(0)).contains(&least)
+            }),
+            Field::RequestsPerConn,
+            "has a least number that is 0 or above its greatest",
+            "give MIN:MAX",
+        ),
         (draft.shed_after_ns == Some(0), Field::ShedAfter, "drops every request", LONGER),
         (draft.connection_lifetime_ns == Some(0), Field::ConnLifetime, "leaves no time", LONGER),
     ];

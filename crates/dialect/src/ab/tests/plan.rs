@@ -130,7 +130,7 @@ fn details_are_kept_where_they_are_shown() {
         ("https://h/", true, true),
         ("-k https://h/", true, false),
     ] {
-        let details = plan(line).details;
+        let details = plan(line).details.clone();
         assert!(details.responses && !details.worker_rates, "{line}");
         assert_eq!((details.same_length, details.requests), (same_length, requests), "{line}");
     }

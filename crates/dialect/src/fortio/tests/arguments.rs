@@ -4,7 +4,7 @@ use plimsoll_core::plan::{DriverPlan, Spin};
 
 use super::{command, words};
 use crate::UsageText;
-use crate::fortio::{Call, Command, LogLevel, Payload, parse};
+use crate::fortio::{Call, Command, LogLevel, Payload, Task, parse};
 
 fn usage(line: &str) -> UsageText {
     parse(&words(line)).expect_err(line)
@@ -40,8 +40,13 @@ fn flags_mean_what_they_mean_in_fortio() {
         ("-quiet", |it| it.log_level == LogLevel::Error),
         ("-loglevel warning", |it| it.log_level == LogLevel::Warning),
         ("-keepalive=false -k", |it| !it.keep_alive && it.insecure),
-        ("-connection-reuse 7:7", |it| it.calls_per_connection == Some(7)),
-        ("-connection-reuse 7", |it| it.calls_per_connection == Some(7)),
+        ("-connection-reuse 7:7", |it| it.connection_reuse == Some([7, 7])),
+        ("-connection-reuse 9:2", |it| it.connection_reuse == Some([2, 9])),
+        ("-connection-reuse 7", |it| it.connection_reuse == Some([7, 7])),
+        ("-abort-on 503", |it| it.abort_on == 503),
+        ("-access-log-file a -access-log-format influx", |it| {
+            it.access_log.as_ref().is_some_and(|log| log.path == "a" && log.is_influx)
+        }),
         ("-payload-size 5", |it| it.payload == Payload::Random(5)),
         ("-payload-size -5", |it| it.payload == Payload::None),
         ("-payload a -payload-file b", |it| it.payload == Payload::File("b".to_owned())),
@@ -60,9 +65,9 @@ fn flags_mean_what_they_mean_in_fortio() {
     let want = [("X-A", text("b")), ("User-Agent", None), ("Host", text("c:1"))];
     assert_eq!(headers, want.map(|(name, value)| (name.to_owned(), value)));
     let spaced = ["load", "-H", "user-agent: ", "u"].map(str::to_owned);
-    let headers = parse(&spaced).expect("a command").headers;
-    assert_eq!(headers, [("User-Agent".to_owned(), text(""))]);
-    assert_eq!(command("").url(), "http://h/");
+    let Ok(Task::Load(command)) = parse(&spaced) else { panic!("a load") };
+    assert_eq!(command.headers, [("User-Agent".to_owned(), text(""))]);
+    assert_eq!(super::command("").url(), "http://h/");
 }
 
 #[test]
@@ -70,6 +75,15 @@ fn complaints_and_exit_codes_are_fortios() {
     for (line, want, code) in [
         ("load", "Error: fortio load/curl needs a URL or destination", 1),
         ("load a b", "At most 1 argument expected, got 2", 1),
+        ("curl", "Error: fortio load/curl needs a URL or destination", 1),
+        (
+            "grpcping",
+            "Error: fortio grpcping needs host argument in the form of host, host:port or ip:port",
+            1,
+        ),
+        ("nc", "Error: fortio nc needs a host:port or host port destination", 1),
+        ("server x", "Error: too many arguments (typo in a flag?)", 1),
+        ("proxies", "Error: fortio proxies command needs at least one -P / -M flag", 1),
         ("lod", "Error: unknown command \"lod\"", 1),
         ("help x", "Error: unknown command \"help\"", 1),
         ("-h", "Error: unknown command \"-h\"", 1),
@@ -132,31 +146,23 @@ fn what_is_not_done_is_refused_by_name() {
         ("load udp://h:1", "udp://"),
         ("load -L u", "-L"),
         ("load -profile f u", "-profile"),
-        ("load -access-log-file f u", "-access-log-file"),
         ("load -grpc -grpc-compression u", "-grpc-compression"),
-        ("load -grpc -grpc-method m u", "-grpc-method"),
         ("load -halfclose u", "-halfclose"),
         ("load -stream u", "-stream"),
-        ("load -connection-reuse 3:9 u", "-connection-reuse"),
         ("load -c 2000000 u", "-c"),
         ("load -grpc -c 2000 -s 2000 u", "-s"),
         ("load -payload-size 999999999 u", "-payload-size"),
         ("load -qps nan u", "-qps"),
-        ("load -abort-on 503 u", "-abort-on 503"),
-        ("load -curl u", "-curl"),
-        ("curl u", "curl"),
-        ("grpcping h", "grpcping"),
-        ("server", "server"),
-        ("nc h 1", "At most"),
-        ("nc h:1", "nc"),
-        ("report", "report"),
+        ("load -abort-on 99 u", "-abort-on 99"),
+        ("grpcping -n 99999999 h", "-n"),
+        ("server -M x", "-M"),
         ("script", "script"),
     ] {
         let UsageText { stdout, stderr, code } = usage(line);
         assert_eq!((stdout.as_str(), code), ("", 1), "{line}");
         assert!(stderr.contains(name), "{line}: {stderr}");
         let is_line = stderr.starts_with("fortio: ") && stderr.lines().count() == 1;
-        assert!(is_line || name == "At most", "{line}: {stderr}");
+        assert!(is_line, "{line}: {stderr}");
     }
     for (line, code) in [("load -driver x u", 2), ("load -spin x u", 2)] {
         assert_eq!(complaint(line).1, code, "{line}");
@@ -177,4 +183,48 @@ fn special_arguments_print_to_stdout() {
     }
     let UsageText { stdout, stderr, code } = usage("load -h");
     assert!(stdout.is_empty() && stderr.starts_with("Φορτίο") && code == 0, "{stderr}");
+}
+
+/// What each command other than `load` asks for.
+#[test]
+fn tasks_are_read() {
+    let task = |line: &str| parse(&words(line)).unwrap_or_else(|usage| panic!("{line}: {usage:?}"));
+    for line in ["curl -curl-stdout-headers u", "load -curl -curl-stdout-headers u"] {
+        let Task::Curl(curl) = task(line) else { panic!("{line}") };
+        assert!(curl.stdout_headers && !curl.streams && curl.command.target == "u", "{line}");
+    }
+    for (line, count, call, is_health) in [
+        ("grpcping h", 1, Call::Ping { delay_ns: 0 }, false),
+        ("grpcping -n 3 -grpc-ping-delay 1ms h", 3, Call::Ping { delay_ns: 1_000_000 }, false),
+        ("grpcping -health -healthservice a h", 1, Call::Health("a".to_owned()), true),
+    ] {
+        let Task::GrpcPing(ping) = task(line) else { panic!("{line}") };
+        assert_eq!((ping.count, ping.command.call, ping.is_health), (count, Some(call), is_health));
+    }
+    for (line, address, is_udp, stops_on_eof) in [
+        ("nc h:1", "h:1", false, true),
+        ("nc h 1", "h:1", false, true),
+        ("nc -nc-dont-stop-on-eof udp://h:1", "h:1", true, false),
+    ] {
+        let Task::Netcat(netcat) = task(line) else { panic!("{line}") };
+        assert_eq!(netcat.address(), address, "{line}");
+        assert_eq!((netcat.is_udp, netcat.stops_on_eof), (is_udp, stops_on_eof), "{line}");
+    }
+    for (line, want) in [
+        ("server", ["8080", "8079", "8081", "8078", "8078", "/fortio/"]),
+        (
+            "server -http-port a:1 -grpc-port disabled -ui-path=",
+            ["a:1", "", "8081", "8078", "8078", ""],
+        ),
+        ("report", ["8080", "", "8081", "", "", "/"]),
+        ("redirect -redirect-port 9", ["", "", "9", "", "", "/fortio/"]),
+        ("tcp-echo", ["", "", "", "8078", "", "/fortio/"]),
+        ("udp-echo", ["", "", "", "", "8078", "/fortio/"]),
+        ("proxies -P x", ["", "", "", "", "", "/fortio/"]),
+    ] {
+        let Task::Serve(serve) = task(line) else { panic!("{line}") };
+        let got =
+            [&serve.http, &serve.grpc, &serve.redirect, &serve.tcp, &serve.udp, &serve.ui_path];
+        assert_eq!(got, want.each_ref().map(|it| *it), "{line}");
+    }
 }

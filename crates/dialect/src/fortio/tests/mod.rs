@@ -6,7 +6,7 @@ mod pace;
 mod reading;
 mod writing;
 
-use super::{Command, parse};
+use super::{Command, Task, parse};
 
 /// `fortio load` over HTTP, with errors.
 const HTTP: &str = include_str!("../fixtures/http.json");
@@ -22,5 +22,8 @@ fn words(line: &str) -> Vec<String> {
 
 /// A load with these flags.
 fn command(flags: &str) -> Command {
-    parse(&words(&format!("load {flags} h/"))).expect(flags)
+    match parse(&words(&format!("load {flags} h/"))) {
+        Ok(Task::Load(command)) => *command,
+        other => panic!("{flags}: {other:?}"),
+    }
 }

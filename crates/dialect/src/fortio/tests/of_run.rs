@@ -1,12 +1,13 @@
 //! fortio's result of a run of ours, and the plans of commands.
 
 use plimsoll_core::Histogram;
+use plimsoll_core::details::{Buckets, Calls};
 use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::result::{RunResult, Tool};
 
 use super::{HTTP, command};
 use crate::WallTime;
-use crate::fortio::buckets::{Form, export, export_signed};
+use crate::fortio::buckets::{Form, approximated, export};
 use crate::fortio::pace::{Deal, schedule};
 use crate::fortio::result::{Exported, FortioResult, Protocol};
 use crate::fortio::text::{Summary, corrected};
@@ -15,12 +16,12 @@ use crate::fortio::{Host, LogLevel, Outcome, Parts, outcome};
 const FORM: Form<'static> =
     Form { unit: 1e9, resolution: 0.001, offset: 0.0, percentiles: &[50.0, 75.0, 99.9] };
 
-fn of(values: &[(u64, u64)]) -> Histogram {
-    let mut histogram = Histogram::new();
-    for (value_ns, count) in values {
-        histogram.record_n(*value_ns, *count);
+fn of(values: &[(i64, u64)], form: Form<'_>) -> Buckets {
+    let mut buckets = Buckets::new(&form.ends());
+    for (value, count) in values {
+        buckets.record_n(*value, *count);
     }
-    histogram
+    buckets
 }
 
 fn rows(exported: &Exported) -> Vec<(f64, f64, i64)> {
@@ -35,33 +36,61 @@ fn buckets_and_percentiles_are_fortios() {
     let want = golden.duration_histogram;
     let values = [(88_691, 1), (600_000, 62), (1_500_000, 30), (2_500_000, 4), (5_773_513, 3)];
     let percentiles: Vec<f64> = want.percentiles.iter().map(|it| it.percentile).collect();
-    let got = export(&of(&values), Form { percentiles: &percentiles, ..FORM });
+    let got = export(&of(&values, FORM), Form { percentiles: &percentiles, ..FORM });
     assert_eq!((got.count, got.min, got.max), (want.count, want.min, want.max));
     assert_eq!(got.data, want.data);
     assert_eq!(got.percentiles, want.percentiles);
-    assert_eq!(export(&Histogram::new(), FORM), Exported::default());
+    assert_eq!(export(&Buckets::default(), FORM), Exported::default());
+    assert_eq!(approximated(&Histogram::new(), FORM), Exported::default());
 }
 
 #[test]
 fn a_value_belongs_to_the_bucket_that_it_ends() {
     let sizes = Form { unit: 1.0, resolution: 5.0, percentiles: &[], ..FORM };
-    let exported = export(&of(&[(0, 2), (70, 1), (75, 97)]), sizes);
+    let exported = export(&of(&[(0, 2), (70, 1), (75, 97)], sizes), sizes);
     assert_eq!(rows(&exported), [(0.0, 0.0, 2), (60.0, 70.0, 1), (70.0, 75.0, 97)]);
-    let late = export(&of(&[(1, 1), (200_000_000_000, 1)]), FORM);
+    let late = export(&of(&[(1, 1), (200_000_000_000, 1)], FORM), FORM);
     assert_eq!(rows(&late), [(1e-9, 0.001, 1), (100.0, 200.0, 1)]);
-    let shifted = export(&of(&[(500_000, 1), (1_500_000, 1)]), Form { offset: 0.001, ..FORM });
+    let form = Form { offset: 0.001, ..FORM };
+    let shifted = export(&of(&[(500_000, 1), (1_500_000, 1)], form), form);
     assert_eq!(rows(&shifted), [(0.0005, 0.001, 1), (0.001, 0.0015, 1)]);
+}
+
+/// Each end counts in the bucket that it ends, and a nanosecond more in the next one, for widths
+/// that floats cannot have.
+#[test]
+fn edges_are_exact_to_the_nanosecond() {
+    for (resolution, width_ns) in [(0.001, 1_000_000), (0.0001, 100_000), (1e-6, 1000)] {
+        let form = Form { resolution, percentiles: &[], ..FORM };
+        for end in [1, 3, 7, 12, 70, 90, 450, 7500] {
+            let edge_ns = end * width_ns;
+            let exported = export(&of(&[(edge_ns, 5), (edge_ns + 1, 7)], form), form);
+            let counts: Vec<i64> = rows(&exported).into_iter().map(|row| row.2).collect();
+            assert_eq!(counts, [5, 7], "{end} of {resolution}");
+        }
+    }
+}
+
+/// Corrected times come from a histogram, so those near an edge may count on its other side: here,
+/// a nanosecond above 20 ms.
+#[test]
+fn a_histogram_counts_at_the_middles_of_its_buckets() {
+    let mut histogram = Histogram::new();
+    histogram.record_n(1_500_000, 3);
+    histogram.record_n(20_000_001, 2);
+    let exported = approximated(&histogram, FORM);
+    assert_eq!(rows(&exported), [(0.0015, 0.002, 3), (0.018000000000000002, 0.020000001, 2)]);
+    assert_eq!((exported.count, exported.sum), (5, 0.044500002));
 }
 
 #[test]
 fn sleeps_may_be_negative() {
     let form = Form { offset: -0.001, percentiles: &[50.0], ..FORM };
-    let exported =
-        export_signed(&of(&[(500_000, 1), (4_500_000, 1)]), &of(&[(2_000_000, 1)]), form);
+    let exported = export(&of(&[(500_000, 1), (4_500_000, 1), (-2_000_000, 1)], form), form);
     let want = [(-0.002, -0.001, 1), (0.0, 0.001, 1), (0.004, 0.0045, 1)];
     assert_eq!(rows(&exported), want);
     assert_eq!((exported.min, exported.max, exported.sum), (-0.002, 0.0045, 0.003));
-    let behind = export_signed(&Histogram::new(), &of(&[(2_000_000, 1)]), form);
+    let behind = export(&of(&[(-2_000_000, 1)], form), form);
     assert_eq!((behind.min, behind.max, behind.count), (-0.002, -0.002, 1));
 }
 
@@ -79,19 +108,19 @@ fn ran(flags: &str) -> Outcome {
     run.ledger.unsent = 1;
     run.status.insert(200, 2);
     run.latency.response.record_n(2_000_000, 4);
-    let mut calls = plimsoll_core::details::Calls {
-        taken: of(&[(1_000_000, 3)]),
-        failed: of(&[(1_000_000, 1)]),
-        head_bytes: of(&[(75, 2), (0, 1)]),
-        body_bytes: of(&[(17, 2), (0, 1)]),
-        response_bytes: of(&[(92, 2), (0, 1)]),
-        ahead: of(&[(3_000_000, 1)]),
-        connects: of(&[(1000, 1), (2000, 1), (3000, 1)]),
-        addresses: vec!["1.2.3.4:80".to_owned(), "5.6.7.8:80".to_owned()],
-        ..plimsoll_core::details::Calls::default()
-    };
+    let mut calls = Calls::new(&command.calls_plan());
+    calls.taken.record_n(1_000_000, 3);
+    calls.failed.record(1_000_000);
+    for (head_bytes, body_bytes) in [(75, 17), (75, 17), (0, 0)] {
+        calls.head_bytes.record(head_bytes);
+        calls.body_bytes.record(body_bytes);
+        calls.response_bytes.record(head_bytes + body_bytes);
+    }
+    calls.idle.record(3_000_000);
+    calls.addresses = vec!["1.2.3.4:80".to_owned(), "5.6.7.8:80".to_owned()];
     for (place, ns) in [((0, 0), 1000), ((1, 0), 2000), ((1, 1), 3000)] {
         calls.opens.entry(place).or_default().record(ns);
+        calls.connects.record(ns as i64);
     }
     run.details.calls = Some(Box::new(calls));
     let started = WallTime { unix_ns: 1_795_331_238_000_000_000, offset_s: 0 };

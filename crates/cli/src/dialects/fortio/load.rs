@@ -1,67 +1,31 @@
-//! Runs as `fortio load` does: parse, read the files to send, print the banner, warm the
-//! connections up, run, print the report, write the JSON that was asked for.
+//! `fortio load`: reads the files to send, prints the banner, warms the connections up, runs, prints
+//! the report, and writes the JSON that was asked for.
 //!
 //! All of it goes to stderr, but for the JSON of `-json -`.
 
-use std::io::{self, IsTerminal as _, Write as _};
-use std::net::IpAddr;
 use std::path::Path;
-use std::process::ExitCode;
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use plimsoll_core::plan::{Endpoint, PemFile, PlanErrors};
-use plimsoll_core::secret::Secret;
+use plimsoll_core::details::Calls;
+use plimsoll_core::plan::PlanErrors;
 use plimsoll_core::{Plan, RunResult};
+use plimsoll_dialect::WallTime;
 use plimsoll_dialect::fortio::pace::{Change, Deal, schedule};
+use plimsoll_dialect::fortio::result::FortioResult;
 use plimsoll_dialect::fortio::text::{self, Limit, Load, Summary};
 use plimsoll_dialect::fortio::{
-    self, Attribute, Command, FLAGS, GRPC_PORT, Host, Level, LogLevel, Outcome, Parts, Payload,
+    self, Attribute, Command, FLAGS, Host, Level, LogLevel, Outcome, Parts,
 };
-use plimsoll_dialect::{UsageText, WallTime};
 use plimsoll_engine::RunError;
-use plimsoll_runner::{Beside, Runner, RunnerError};
+use plimsoll_runner::{Beside, Handle, Runner, RunnerError};
 
-use super::{check_document, print, print_usage, print_verdict, ready, write_document};
-use crate::exit::Exit;
-use crate::files;
-use crate::message::without_error_numbers;
+use super::access_log::Log;
+use super::{
+    Refused, check_document, endpoint, now, parts, print, print_verdict, ready, say, write_document,
+};
 use crate::run::{explain, stopped_by_signals};
 
-/// A line that is printed in place of a run, with exit code 1.
-struct Refused(String);
-
-impl From<String> for Refused {
-    fn from(line: String) -> Self {
-        Self(line)
-    }
-}
-
-impl From<Exit> for Refused {
-    fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Usage(line) | Exit::CouldNotRun(line) | Exit::Text(line) => {
-                Self(format!("fortio: {line}"))
-            }
-        }
-    }
-}
-
-pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
-    let command = match fortio::parse(arguments) {
-        Ok(command) => command,
-        Err(usage) => return Ok(print_usage(&usage)),
-    };
-    match load(&command) {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(Refused(line)) => {
-            let stderr = without_error_numbers(&line) + "\n";
-            Ok(print_usage(&UsageText { stderr, code: 1, ..UsageText::default() }))
-        }
-    }
-}
-
-fn load(command: &Command) -> Result<(), Refused> {
+pub(super) fn load(command: &Command) -> Result<(), Refused> {
     check_document("-json-result", command.json_result.as_deref())?;
     let deal = Deal::of(command);
     let schedule = schedule(command, &deal).map_err(|_| {
@@ -73,10 +37,17 @@ fn load(command: &Command) -> Result<(), Refused> {
     let endpoint = endpoint(command)?;
     let plan = ready(command.plan(endpoint.clone(), &parts, &deal, schedule), &FLAGS)?;
     check_folder(command)?;
+    let access_log = Log::open(command)?;
     let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
     let used = if command.workers > 0 { command.workers } else { processors };
     let version = fortio::version();
-    let load = described(command, &deal, &version, [processors, used]);
+    let access_log_text = command.access_log.as_ref().map_or_else(String::new, |log| {
+        format!(" with access logger mode {} to {}", log.format(), log.path)
+    });
+    let load = Load {
+        access_log: &access_log_text,
+        ..described(command, &deal, &version, [processors, used])
+    };
     say(&text::banner(&load));
     begin(command);
     if command.exactly == 0 {
@@ -103,7 +74,47 @@ fn load(command: &Command) -> Result<(), Refused> {
     }
     let started = now();
     let result = carry_out(command, plan)?;
+    if let Some(log) = access_log {
+        let nothing = Calls::default();
+        let calls = result.details.calls.as_deref().unwrap_or(&nothing);
+        log.append(command, calls, started)?;
+        if calls.unkept > 0 {
+            let attributes = [("count", calls.unkept.into())];
+            super::log(command.log_level, Level::Warning, "Calls left out of the log", &attributes);
+        }
+    }
     report(command, &deal, &result, started, &parts)
+}
+
+/// Carries a load out without a word, for who is told the result in another way. `started` is given
+/// a hand on the run before it begins.
+///
+/// # Errors
+/// Why there is no result, in one line.
+pub(super) fn measure(
+    command: &Command,
+    started: impl FnOnce(Handle),
+) -> Result<FortioResult, Refused> {
+    let deal = Deal::of(command);
+    let schedule =
+        schedule(command, &deal).map_err(|_| "a run with jitter needs an end".to_owned())?;
+    let parts = parts(command)?;
+    let endpoint = endpoint(command)?;
+    let plan = ready(command.plan(endpoint.clone(), &parts, &deal, schedule), &FLAGS)?;
+    if command.exactly == 0 {
+        let warm_up = ready(command.warm_up(endpoint, &parts), &FLAGS)?.into();
+        let runner = Runner::new(&warm_up, Beside::default());
+        // Errors of the warm-up show again in the run, where they count.
+        let _ = runner.run(&mut |_| {});
+    }
+    let scenarios = plan.into();
+    let runner = Runner::new(&scenarios, Beside::default());
+    started(runner.handle());
+    let began = now();
+    let run = runner.run(&mut |_| {}).map_err(explain)?.result;
+    let name = rustix::system::uname();
+    let host = Host { name: &name.nodename().to_string_lossy(), started: began };
+    Ok(fortio::outcome(command, &deal, &run, host, &parts.payload).result)
 }
 
 fn described<'a>(
@@ -263,52 +274,6 @@ fn log_bad(command: &Command, run: &RunResult) {
     }
 }
 
-/// Reads what the command names.
-fn parts(command: &Command) -> Result<Parts, Refused> {
-    let payload = match &command.payload {
-        Payload::File(path) => files::read_or_stdin(Path::new(path), files::FILE_BYTES_MAX)
-            .map_err(|why| format!("fortio: cannot read -payload-file '{path}': {why}"))?,
-        _ => Vec::new(),
-    };
-    let pem = |flag: &str, path: &str| -> Result<Option<PemFile>, Refused> {
-        if path.is_empty() {
-            return Ok(None);
-        }
-        let bytes = files::pem(Path::new(path))
-            .map_err(|why| format!("fortio: cannot read {flag} '{path}': {why}"))?;
-        Ok(Some(PemFile { path: path.to_owned(), bytes: Secret::new(bytes) }))
-    };
-    let pems = [
-        pem("-cacert", &command.ca_cert)?,
-        pem("-cert", &command.cert)?,
-        pem("-key", &command.key)?,
-    ];
-    let resolve = match command.resolve.as_str() {
-        "" => None,
-        text => Some(text.parse::<IpAddr>().map_err(|_| {
-            format!("fortio: -resolve '{text}' is not an address: give an IP address")
-        })?),
-    };
-    let descriptors = match command.call {
-        Some(_) => plimsoll_grpc::builtin::schema()
-            .map_err(|error| format!("fortio: {error}"))?
-            .descriptors(),
-        None => Vec::new(),
-    };
-    Ok(Parts { payload, pems, descriptors, resolve })
-}
-
-/// The server of the command. Without a port, that of gRPC is fortio's own.
-fn endpoint(command: &Command) -> Result<Endpoint, Refused> {
-    let target = &command.target;
-    let has_port = target.rsplit(']').next().is_some_and(|rest| rest.contains(':'));
-    let url = match command.call {
-        Some(_) if !target.contains("://") && !has_port => format!("http://{target}:{GRPC_PORT}"),
-        _ => command.url(),
-    };
-    crate::url::parse(&url).map_err(|why| Refused(format!("fortio: {why}")))
-}
-
 /// Finds out whether the JSON can be written before anything is loaded.
 fn check_folder(command: &Command) -> Result<(), Refused> {
     let folder = match command.json.as_deref() {
@@ -323,22 +288,6 @@ fn check_folder(command: &Command) -> Result<(), Refused> {
     tried.map(drop).map_err(|error| format!("fortio: cannot write to '{shown}': {error}").into())
 }
 
-/// Writes to stderr; where it goes there may be nobody.
-fn say(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
-}
-
 fn log(command: &Command, level: Level, text: &str, attributes: &[Attribute<'_>]) {
-    if level.is_shown(command.log_level) {
-        let unix_us = now().unix_ns.max(0) as u64 / 1000;
-        let is_terminal = io::stderr().is_terminal();
-        say(&fortio::line(level, unix_us, text, attributes, is_terminal));
-    }
-}
-
-/// The time of the wall clock, in UTC.
-fn now() -> WallTime {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let unix_ns = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
-    WallTime { unix_ns, offset_s: 0 }
+    super::log(command.log_level, level, text, attributes);
 }

@@ -1,0 +1,96 @@
+//! The folder of results: which there are, their list, and each of them.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use plimsoll_dialect::fortio::rest::{INDEX_HEAD, index_line, is_result_name};
+
+/// The most results that are listed.
+const RESULTS_MAX: usize = 10_000;
+/// The longest result that is read.
+const RESULT_BYTES_MAX: u64 = 64 << 20;
+
+/// The names of results without their ending, the newest name first.
+pub(super) fn names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names
+        .filter(|name| is_result_name(name))
+        .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
+        .take(RESULTS_MAX)
+        .collect();
+    names.sort_unstable_by(|a, b| b.cmp(a));
+    names
+}
+
+/// A result, by the name of its file. `None`: there is none of this name.
+pub(super) fn read(folder: &Path, name: &str) -> Option<Vec<u8>> {
+    if !is_result_name(name) {
+        return None;
+    }
+    let path = folder.join(name);
+    let is_small =
+        fs::metadata(&path).ok().filter(|it| it.is_file() && it.len() <= RESULT_BYTES_MAX);
+    is_small.and_then(|_| fs::read(path).ok())
+}
+
+/// The list for transfer services, with what stands before the names.
+pub(super) fn index(folder: &Path, base: &str) -> String {
+    let mut text = INDEX_HEAD.to_owned();
+    for name in names(folder) {
+        let name = format!("{name}.json");
+        if let Some(document) = read(folder, &name) {
+            text.push_str(&index_line(&format!("{base}{name}"), &document));
+        }
+    }
+    text
+}
+
+/// When the folder changed last, s since the start of 1970.
+pub(super) fn changed_unix_s(folder: &Path) -> u64 {
+    let changed = fs::metadata(folder).and_then(|it| it.modified()).ok();
+    let since = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// Writes a result, whole or not at all.
+///
+/// # Errors
+/// Of the file system, and a name that is not a result's.
+pub(super) fn write(folder: &Path, name: &str, document: &[u8]) -> io::Result<PathBuf> {
+    if !is_result_name(name) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a result"));
+    }
+    let path = folder.join(name);
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    io::Write::write_all(&mut file, document)?;
+    file.persist(&path).map_err(|error| error.error)?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_found_by_their_names_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["b.json", "c.json", "a.txt"] {
+            fs::write(folder.path().join(name), name).expect("written");
+        }
+        write(folder.path(), "a.json", b"hello").expect("written");
+        assert_eq!(names(folder.path()), ["c", "b", "a"]);
+        assert_eq!(read(folder.path(), "a.json").as_deref(), Some(&b"hello"[..]));
+        for name in ["a.txt", "../a.json", "d.json"] {
+            assert_eq!(read(folder.path(), name), None, "{name}");
+        }
+        write(folder.path(), "../x.json", b"").expect_err("it leads out");
+        let index = index(folder.path(), "http://h/data/");
+        let last = index.lines().last().expect("a line");
+        assert_eq!(last, "http://h/data/a.json\t5\tXUFAKrxLKna5cZ2REBfFkg==");
+        assert_eq!(index.lines().count(), 4);
+        assert_eq!(names(&folder.path().join("none")), [""; 0]);
+    }
+}
