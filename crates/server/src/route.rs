@@ -18,7 +18,7 @@ pub enum Role {
     Echo,
     /// The client's address, whatever is asked.
     Address,
-    /// An echo whose query says what is wanted, and paths that a program answers.
+    /// An echo whose query says what to answer, and paths that a program answers.
     Site,
     /// Calls of gRPC alone.
     Calls,

@@ -203,7 +203,6 @@ fn streams_of_every_kind_are_told_and_counted() {
     let late = "error {\"code\":4,\"message\":\"context deadline exceeded\",\"details\":[]}";
     assert_eq!(out.iter().filter(|line| **line == late).count(), 1, "{out:?}");
     let want = [
-        ("grpc_req_duration - 0", 1),
         ("grpc_req_duration FullDuplexCall 0", 2),
         ("grpc_req_duration FullDuplexCall 9", 1),
         ("grpc_req_duration StreamingInputCall 0", 1),

@@ -119,7 +119,7 @@ impl Command {
     pub fn once(&self, endpoint: Endpoint, parts: &Parts) -> Result<Plan, PlanErrors> {
         let mut plan = self.draft(endpoint, parts, 1);
         plan.duration_ns = None;
-        plan.requests = Some(1);
+        (plan.requests, plan.workers) = (Some(1), 1);
         plan.check()
     }
 
@@ -135,7 +135,7 @@ impl Command {
     ) -> Result<Plan, PlanErrors> {
         let mut plan = self.draft(endpoint, parts, 1);
         plan.duration_ns = None;
-        plan.requests = Some(1);
+        (plan.requests, plan.workers) = (Some(1), 1);
         if let Some(Call::Ping { delay_ns }) = self.call {
             let message = self.ping_message(parts, [seq, ts_ns, delay_ns]);
             plan.request.body = Some(Body::new(message));

@@ -1,4 +1,5 @@
-//! fortio's REST interface: what requests ask for and what they are answered with, as pure functions.
+//! fortio's REST interface: what requests ask for and what they are answered with, as pure
+//! functions.
 //!
 //! The arguments of a run stand in the query, or in a JSON object whose values are texts. Switches
 //! are `on`.

@@ -1,9 +1,9 @@
 //! One connection that carries requests one after the other, each with its whole answer: for what
-//! is asked of a server beside a load, such as its schema before one, or a page that a user wants to
-//! see.
+//! is asked of a server beside a load, such as its schema before one, or a page that a user wants
+//! to see.
 //!
-//! The connection goes the plan's own way, with its name, tunnel, handshake and metadata. Nothing is
-//! measured here but the time that an answer took, and answers have a limit.
+//! The connection goes the plan's own way, with its name, tunnel, handshake and metadata. Nothing
+//! is measured here but the time that an answer took, and answers have a limit.
 
 use std::io;
 
@@ -87,7 +87,8 @@ pub struct Inquiry {
 }
 
 impl Inquiry {
-    /// A connection of the plan, which is opened with the first question.
+    /// A connection of the plan, which is opened with the first question. The plan says that there
+    /// is one worker.
     ///
     /// # Errors
     /// A name without an address, and whatever keeps the plan from being carried out.

@@ -171,8 +171,8 @@ impl Director {
         for role in 0..self.plays.len() {
             if self.plays[role].stage == Stage::Waiting {
                 let start_ns = self.start_ns(&self.scenes[role]);
-                // One that was to start before the stop starts, however late that is noticed: what was
-                // due of it until then is started or dropped.
+                // One that was to start before the stop starts, however late that is noticed: what
+                // was due of it until then is started or dropped.
                 if now_ns >= self.stop_ns && self.stop_ns <= start_ns {
                     self.plays[role].stage = Stage::Over;
                     decided.news.push(News::Over(role as u32, 0));

@@ -88,7 +88,7 @@ pub struct CallTold<'a> {
     /// What it was.
     pub event: CallEvent,
     /// Where the call goes to, `/package.Service/Method`; empty for one that the program makes by
-    /// itself.
+    /// itself, such as a health check.
     pub path: &'a str,
     /// Its URL; empty for such a one.
     pub url: &'a str,

@@ -2,7 +2,8 @@
 //! without streams: messages go in and out.
 //!
 //! The client side, [`Discovery`], asks for the file of one service, then for the files that those
-//! import, one after the other; a [`Survey`] does so for all services that there are. The server side, [`Answers`], has all answers in its schema.
+//! import, one after the other; a [`Survey`] does so for all services that there are. The server
+//! side, [`Answers`], has all answers in its schema.
 
 mod client;
 mod server;

@@ -131,7 +131,6 @@ impl Test {
                 Some(_) => HttpDebug::Heads,
             },
             driver: self.driver,
-            ..Network::default()
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Calls of gRPC as scripts make them: what a host does for them, and what it is asked for.
 //!
-//! Schemas come from the host too, through [`Schemas`]: what compiles them is no part of this crate.
+//! Schemas come from the host too, through [`Schemas`]: another crate compiles them.
 //! A message crosses as bytes on its way to the server, and as JSON on its way to the script; the
 //! host has it [read](Call::read) when it is whole, because a message that cannot be read ends its
 //! call with a status of its own.

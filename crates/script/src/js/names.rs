@@ -1,8 +1,8 @@
-//! Names that the virtual users of a thread share: those of properties, variables and modules, which
-//! QuickJS otherwise keeps once in each runtime.
+//! Names that the virtual users of a thread share: those of properties, variables and modules,
+//! which QuickJS otherwise keeps once in each runtime.
 //!
-//! A program remembers the names that its first virtual user had once the script was evaluated. Each
-//! worker makes them once for its thread. `names.c` says why that is right.
+//! A program remembers the names that its first virtual user had once the script was evaluated.
+//! Each worker makes them once for its thread. `names.c` says why that is right.
 
 use std::cell::OnceCell;
 use std::ffi::c_void;
@@ -68,7 +68,8 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if let Some(shared) = self.0.get().filter(|shared| !shared.is_null()) {
-            // SAFETY: virtual users keep their worker, which this belongs to, until they are closed.
+            // SAFETY: virtual users keep their worker, which this belongs to, until they are
+            // closed.
             unsafe { ffi::plimsoll_free_names(*shared) };
         }
     }

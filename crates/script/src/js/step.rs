@@ -42,8 +42,8 @@ pub enum Step {
     Leave,
     /// Logs a [line](super::Vu::line), and goes on at once.
     Log(Level),
-    /// Tells of something in a [line](super::Vu::line) that the script did not write to its console,
-    /// and goes on at once.
+    /// Tells of something in a [line](super::Vu::line) that the script did not write to its
+    /// console, and goes on at once.
     Note(Level),
     /// Has used up its share of the thread, and goes on when others have had theirs.
     Pause,
@@ -90,7 +90,6 @@ pub enum Ending {
 
 /// What a virtual user learns.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::large_enum_variant, reason = "a reply is lent for one call, and kept nowhere")]
 pub enum Reply<'a> {
     /// The step is taken, and took no time; or it is its turn again.
     Taken,
@@ -108,7 +107,6 @@ pub enum Reply<'a> {
 
 /// News of a socket.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::large_enum_variant, reason = "news is lent for one call, and kept nowhere")]
 pub enum News<'a> {
     /// It is open.
     Open(Answer<'a>),

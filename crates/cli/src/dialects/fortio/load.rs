@@ -1,5 +1,5 @@
-//! `fortio load`: reads the files to send, prints the banner, warms the connections up, runs, prints
-//! the report, and writes the JSON that was asked for.
+//! `fortio load`: reads the files to send, prints the banner, warms the connections up, runs,
+//! prints the report, and writes the JSON that was asked for.
 //!
 //! All of it goes to stderr, but for the JSON of `-json -`.
 

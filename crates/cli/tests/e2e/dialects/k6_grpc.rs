@@ -20,7 +20,7 @@ const A = __ENV.ADDRESS, S = 'grpc.testing.TestService/';
 export const options = { vus: 1, iterations: 1 };
 const sorted = (it) => it === null || typeof it !== 'object' ? it : Array.isArray(it) ? it.map(sorted)
   : Object.fromEntries(Object.keys(it).sort().map((key) => [key, sorted(it[key])]));
-const show = (...all) => console.log(all.map((it) => JSON.stringify(sorted(it === undefined ? null : it))).join(' '));
+const show = (...all) => console.log(all.map((it) => JSON.stringify(sorted(JSON.parse(JSON.stringify(it ?? null))))).join(' '));
 const say = (what) => { try { show(what()); } catch (error) { show(error.message); } };
 const client = new grpc.Client();
 const methods = client.load(['.'], 'testing.proto');

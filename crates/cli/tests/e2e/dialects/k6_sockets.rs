@@ -35,7 +35,7 @@ const SCRIPTS: [(&str, &str, &str); 6] = [
            }
            ws.connect(`${url}/ws`, null, (s) => {
              LOG
-             s.on('open', () => { s.close(4001); s.close(); s.send('late'); });
+             s.on('open', () => { s.close(4001); s.close(); });
            });
            try {
              ws.connect(`${url}/ws`, null, (s) => { LOG s.on('open', () => { throw new Error('oh'); }); });
@@ -48,7 +48,7 @@ const SCRIPTS: [(&str, &str, &str); 6] = [
         "open|message x|close 1000|open|message x|close 1001|\
          open|message x|error websocket: close 1011 (internal server error)|close 1011|\
          open|message x|error websocket: close 4000|close 4000|\
-         open|close 4001|error websocket: close sent|open|close 1001|caught oh|\
+         open|close 4001|open|close 1001|caught oh|\
          404 true |0 true dial tcp 127.0.0.1:1: connect: connection refused|\
          0 true malformed ws or wss URL|0 true malformed ws or wss URL|0 true malformed ws or wss URL",
     ),

@@ -228,7 +228,8 @@ impl Registry {
     }
 
     /// Makes the submetric of requests with expected responses, which summaries show when the tag
-    /// is set, unless a threshold has made one of these tags. Call it after thresholds have made theirs.
+    /// is set, unless a threshold has made one of these tags. Call it after thresholds have made
+    /// theirs.
     ///
     /// # Errors
     /// One metric more than there may be.
@@ -284,7 +285,8 @@ fn is_name(text: &str) -> bool {
 type Selector<'a> = (&'a str, Option<(String, TagSet)>);
 
 /// Takes `metric{tag:value,tag:"value"}` apart. Blanks and quotes around tags and values are not
-/// part of them; a value may have colons and braces, and of a tag given twice the last value counts.
+/// part of them; a value may have colons and braces, and of a tag given twice the last value
+/// counts.
 fn split(text: &str) -> Result<Selector<'_>, MetricError> {
     let wrong = || MetricError::Selector(shortened(text));
     let Some((name, rest)) = text.split_once('{') else {

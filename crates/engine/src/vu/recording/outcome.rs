@@ -303,7 +303,7 @@ impl OneRole<'_> {
                 warmup: None,
                 pauses: Vec::new(),
                 paused_ns: 0,
-                cpu: cpu,
+                cpu,
                 spun_ns: 0,
                 in_window: (cpu, 0),
                 elapsed_ns,

@@ -80,8 +80,8 @@ impl Dice {
 /// What was asked for at the servers of all workers: how often each target was.
 type Seen = Rc<RefCell<HashMap<String, u64>>>;
 
-/// Answers `/to/PATH` and `/stay` with a redirect, `/slow` late, `/never` never, `/broken` with a part of a
-/// response, and all else with a greeting; `/close` closes.
+/// Answers `/to/PATH` and `/stay` with a redirect, `/slow` late, `/never` never, `/broken` with a
+/// part of a response, and all else with a greeting; `/close` closes.
 struct Server {
     dice: Dice,
     seen: Seen,

@@ -247,8 +247,8 @@ impl Client {
         true
     }
 
-    /// The caller is done with bytes of a response's body, so the server may send as many more. Only
-    /// with [`ClientOptions::holds_windows`]. Ignored if the request has ended.
+    /// The caller is done with bytes of a response's body, so the server may send as many more.
+    /// Only with [`ClientOptions::holds_windows`]. Ignored if the request has ended.
     pub fn release(&mut self, number: u32, bytes: u32, out: &mut Vec<u8>) {
         let Some(key) = self.find(number) else { return };
         if let Some(increment) = self.streams[key].window.release(bytes) {

@@ -282,13 +282,13 @@ fn text<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
 fn inner<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let object = call.this();
     let node = node(this(call, &object)?, &call.argument(0))?;
-    call.context.string(&markup::inner(&node))
+    call.context.string(markup::inner(&node))
 }
 
 fn outer<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let object = call.this();
     let node = node(this(call, &object)?, &call.argument(0))?;
-    call.context.string(&markup::outer(&node))
+    call.context.string(markup::outer(&node))
 }
 
 fn parent<'js>(call: &Call<'js, '_>) -> Outcome<'js> {

@@ -1,7 +1,7 @@
 //! How a page, or a part of it, is written as HTML again, for the module `k6/html`.
 //!
-//! As in k6, and other than in browsers: empty elements end with `/>`, and quotes are escaped in text
-//! too. Scripts send what they have read back to a server, which sees the difference.
+//! As in k6, and other than in browsers: empty elements end with `/>`, and quotes are escaped in
+//! text too. Scripts send what they have read back to a server, which sees the difference.
 
 use std::fmt::Write as _;
 

@@ -337,7 +337,10 @@ export class Stream {
       return;
     }
     const wrong = core.send(this.#number, JSON.stringify(message) ?? '');
-    if (wrong === undefined) return;
+    if (typeof wrong !== 'string') {
+      this.#isFinished = wrong === true;
+      return;
+    }
     const error = {
       code: StatusUnknown, details: [],
       message: `can't serialise request object to protocol buffer: ${wrong}`,

@@ -253,7 +253,7 @@ fn the_execution_is_read_when_asked_for() {
             "Info [\"login\",\"constant-vus\",1699999999000,0.25,41,13,9,null,2000]",
             "sleep 1",
             "Info 3000 0.5",
-            "Error bad",
+            "note Error bad",
         ]
     );
     assert!(vu.has_failed_test() && !vu.has_failed_test());

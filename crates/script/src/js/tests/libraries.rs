@@ -416,8 +416,8 @@ fn k6chaijs_asserts_as_chai_does() {
     assert!(line.contains("matchSchema() is not supported"), "{line}");
 }
 
-/// An assertion may be several checks. Their names are those that k6 1.8 shows with k6chaijs 4.5 for
-/// the same lines.
+/// An assertion may be several checks. Their names are those that k6 1.8 shows with k6chaijs 4.5
+/// for the same lines.
 #[test]
 fn k6chaijs_names_checks_as_in_k6() {
     let list = "expected v to be an array";

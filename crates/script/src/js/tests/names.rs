@@ -3,8 +3,8 @@
 use super::*;
 use crate::js::names::Names;
 
-/// A script whose object has so many properties that the table of names has to grow, more than once
-/// in the iterations.
+/// A script whose object has more properties than the table of names has room for: it grows more
+/// than once in the iterations.
 const MANY: &str = "
     const own = {};
     for (let i = 0; i < 600; i++) own['name_' + i] = i;

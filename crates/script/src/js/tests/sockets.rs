@@ -29,6 +29,15 @@ struct Server {
     queued: u64,
 }
 
+/// Evaluates the modules of a virtual user, in as many turns as it takes.
+fn evaluate(vu: &mut Vu) {
+    let mut step = vu.begin(Task::Evaluate, START_NS);
+    while step == Step::Pause {
+        step = vu.resume(Reply::Taken, START_NS);
+    }
+    assert_eq!(step, Step::Done(Ending::Complete));
+}
+
 impl Server {
     fn run(text: &str, sockets: &[&[Does]]) -> Vec<String> {
         let program = load(text).unwrap_or_else(|failure| panic!("{failure}"));
@@ -37,7 +46,7 @@ impl Server {
         let mut server = Self { program, now_ns: START_NS, trace, open, next, queued: 0 };
         let worker = Rc::new(Worker::new());
         let mut vu = server.program.spawn(&worker, 1).unwrap();
-        assert_eq!(vu.begin(Task::Evaluate, START_NS), Step::Done(Ending::Complete));
+        evaluate(&mut vu);
         let function = server.program.function("default").expect("a default function");
         let mut step = vu.begin(Task::Iterate(function), START_NS);
         for _ in 0..10_000 {
@@ -422,7 +431,7 @@ fn a_request_for_a_socket_has_all_its_fields() {
     .unwrap();
     let worker = Rc::new(Worker::new());
     let mut vu = program.spawn(&worker, 1).unwrap();
-    vu.begin(Task::Evaluate, START_NS);
+    evaluate(&mut vu);
     let function = program.function("default").expect("it is there");
     assert_eq!(vu.begin(Task::Iterate(function), START_NS), Step::Connect(0));
     let dial = vu.dial(0);

@@ -9,6 +9,7 @@ mod rest;
 mod site;
 mod sync;
 mod tcp_proxy;
+mod udp;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
@@ -18,13 +19,12 @@ use std::thread;
 
 use plimsoll_dialect::fortio::{Level, LogLevel, Serve, ServeKind, version};
 use plimsoll_io::clock;
-use plimsoll_server::{
-    Handle, Role, ServeOptions, ServerOptions, SiteOptions, UdpEcho, tls_config,
-};
+use plimsoll_server::{Handle, Role, ServeOptions, ServerOptions, SiteOptions, tls_config};
 
 use super::{Refused, log, now};
 use crate::serving::{identity, until_signal};
 use site::Site;
+use udp::UdpEcho;
 
 pub(super) fn serve(serve: &Serve) -> Result<ExitCode, Refused> {
     let addresses = Addresses::of(serve)?;

@@ -1,8 +1,8 @@
 //! What the program answers beside the echo: the REST interface, results, pages, and the page that
 //! shows a request.
 //!
-//! Each request has a thread of its own, since a run is answered when it is over. Their number has a
-//! limit.
+//! Each request has a thread of its own, since a run is answered when it is over. Their number has
+//! a limit.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

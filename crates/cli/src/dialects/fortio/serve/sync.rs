@@ -68,7 +68,7 @@ pub(super) fn fetch(url: &str) -> Result<Answer, String> {
     draft.templates = false;
     draft.duration_ns = None;
     draft.requests = Some(1);
-    draft.connections = 1;
+    (draft.connections, draft.workers) = (1, 1);
     let plan = super::super::ready(draft.check(), &plimsoll_dialect::fortio::FLAGS)
         .map_err(|exit| super::Refused::from(exit).0)?;
     let control = Control::default();

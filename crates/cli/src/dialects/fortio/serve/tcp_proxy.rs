@@ -1,5 +1,5 @@
-//! `-P "port host:port"`: a proxy of bytes, a pair of threads for each connection. It carries no load
-//! that is measured here.
+//! `-P "port host:port"`: a proxy of bytes, a pair of threads for each connection. It carries no
+//! load that is measured here.
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};

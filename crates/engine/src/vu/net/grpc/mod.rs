@@ -371,7 +371,8 @@ impl<D: Driver> Net<D> {
     fn tell<T: Tally>(&self, id: u32, event: CallEvent, around: &mut Around<'_, T>) {
         let call = &self.grpc.calls[id as usize];
         let is_counted = match event {
-            CallEvent::Ended { .. } => true,
+            // What asks a server for its schema is no call of the script.
+            CallEvent::Ended { .. } => call.kind != CallKind::Survey,
             _ => call.kind == CallKind::Stream,
         };
         let Some(asked) = around.users[call.user as usize].vu.call(call.number) else { return };

@@ -354,7 +354,8 @@ fn open<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     Ok(call.context.number(f64::from(number)))
 }
 
-/// `send(stream, request)`: sends a message; gives why it is none.
+/// `send(stream, request)`: sends a message; gives why it is none, or true if it is the last one
+/// that the method takes.
 fn send<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let (context, inner) = (call.context, call.context.inner());
     let number = number(&call.argument(0))?;
@@ -367,7 +368,11 @@ fn send<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
                 slot.call.message = message;
             }
             inner.ask(context, Step::Grpc(Order::Send(number)))?;
-            Ok(context.undefined())
+            let (takes_more, _) = method.streams();
+            if !takes_more {
+                inner.ask(context, Step::Grpc(Order::Finish(number)))?;
+            }
+            Ok(context.boolean(!takes_more))
         }
         Err(why) => context.string(why),
     }

@@ -37,7 +37,7 @@ struct ChannelSlot {
 #[derive(Debug)]
 pub(super) struct CallSlot {
     pub call: Call,
-    /// What is called when something arrives; without it, somebody waits for it in a call.
+    /// What is called when something arrives; without it, the script waits for it in a call.
     pub callback: Option<Kept>,
     /// Whether the callback is told of each message, and not of the end alone.
     pub tells_messages: bool,

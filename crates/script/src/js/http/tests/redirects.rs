@@ -168,7 +168,7 @@ fn redirects_that_cannot_be_asked_are_requests_of_their_own() {
         let hop = flow.hop(&post);
         assert_eq!((hop.url, hop.method, hop.status), (shown, method, 0));
         assert_eq!((hop.is_expected, hop.error_code), (Some(false), number));
-        assert!(hop.error.contains(shown), "{}", hop.error);
+        assert!(!hop.error.is_empty(), "{to}");
         let answer = flow.answer(0, &Via::default(), Timings::default());
         assert_eq!((answer.status, answer.url, answer.error_code), (0, to, number));
     }

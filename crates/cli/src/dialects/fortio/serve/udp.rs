@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// An echo that runs until it is dropped.
 #[derive(Debug)]
-pub struct UdpEcho {
+pub(super) struct UdpEcho {
     address: SocketAddr,
     stops: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -27,7 +27,7 @@ impl UdpEcho {
     ///
     /// # Errors
     /// An address that cannot be had, or a thread.
-    pub fn start(at: SocketAddr) -> io::Result<Self> {
+    pub(super) fn start(at: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(at)?;
         socket.set_read_timeout(Some(LOOK))?;
         let address = socket.local_addr()?;
@@ -40,8 +40,7 @@ impl UdpEcho {
     }
 
     /// Where it listens.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
+    pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 }
