@@ -365,10 +365,10 @@ fn clients_show_what_a_server_answers() {
     let fortio = |arguments: &[&str]| run(&mut plimsoll(&[&["fortio"], arguments].concat()));
     let url = |path: &str| format!("{}{path}", server.http);
     for (flags, path, code, stdout_bytes, head_at) in [
-        (&[][..], "?size=4", 0, 4, "stderr"),
-        (&["-stdclient"], "?size=4", 0, 4, "nowhere"),
-        (&["-h2"], "?size=4", 0, 4, "nowhere"),
-        (&["-payload", "abc"], "", 0, 3, "stderr"),
+        (&["-payload", "abc"][..], "", 0, 3, "stderr"),
+        (&["-stdclient", "-payload", "abcd"], "", 0, 4, "nowhere"),
+        (&["-h2", "-payload", "abcd"], "", 0, 4, "nowhere"),
+        (&[], "", 0, 0, "stderr"),
         (&["-quiet"], "?status=503", 1, 0, "stderr"),
         (&["-quiet"], "?status=204", 1, 0, "stderr"),
     ] {

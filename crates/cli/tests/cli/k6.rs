@@ -282,7 +282,8 @@ fn what_is_printed_is_what_k6_prints_and_our_lines_after_it() {
         "plimsoll: iterations started late by p50 ",
         "plimsoll: 10 iterations = 10 completed + 0 failed + 0 interrupted\n",
         "plimsoll: 41 requests = 41 with a response + 0 without + 0 interrupted\n",
-        "plimsoll: the tester ",
+        // On a busy machine this line is a warning.
+        "the tester ",
     ] {
         assert!(finished.stderr.contains(says), "{says}: {}", finished.stderr);
     }

@@ -232,14 +232,14 @@ fn clients_print_what_fortios_print() {
     let server = Echo::start(Command::new("fortio"));
     let url = format!("http://{}", server.address);
     for (flags, path) in [
-        (&["curl"][..], "/?size=4"),
-        (&["curl", "-stdclient"], "/?size=4"),
-        (&["curl", "-h2"], "/?size=4"),
+        (&["curl"][..], "/"),
+        (&["curl", "-stdclient", "-payload", "abcd"], "/"),
+        (&["curl", "-h2", "-payload", "abcd"], "/"),
         (&["curl", "-payload", "abc"], "/"),
         (&["curl", "-curl-stdout-headers"], "/?header=A:B"),
         (&["curl"], "/?status=503"),
         (&["curl"], "/?status=204"),
-        (&["load", "-curl"], "/?size=4"),
+        (&["load", "-curl", "-payload", "abcd"], "/"),
     ] {
         let target = format!("{url}{path}");
         let arguments = [flags, &[&target]].concat();
