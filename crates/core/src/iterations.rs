@@ -36,7 +36,7 @@ pub struct Iterations {
     pub target_per_second: Option<f64>,
 }
 
-/// Whether there are none of something.
+/// Whether a count is zero, so that documents leave it out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_none(count: &u64) -> bool {
     *count == 0

@@ -111,7 +111,7 @@ impl Serialize for Any<'_> {
                     fields(&mut map, &message)?;
                 }
             }
-            // What nobody knows is shown as it is.
+            // A message of an unknown type is shown as its bytes.
             None => map.serialize_entry("value", &BASE64_STANDARD.encode(&self.value))?,
         }
         map.end()

@@ -15,7 +15,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::closed::ClosedPort;
-use crate::support::{Finished, Running, Server, Stream, run};
+use crate::support::{Finished, Running, Server, Stream, run, without_options_of_k6};
 
 /// A folder with a script, and a server.
 struct World {
@@ -43,10 +43,7 @@ impl World {
     fn k6(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.path("k6"));
         command.args(arguments).current_dir(self.folder.path());
-        let is_own = |name: &str| name.starts_with("K6_") || name.ends_with("_PROXY");
-        for (name, _) in std::env::vars().filter(|(name, _)| is_own(&name.to_uppercase())) {
-            command.env_remove(name);
-        }
+        without_options_of_k6(&mut command);
         command.env("HOME", self.folder.path()).env_remove("XDG_CONFIG_HOME");
         command.env("BASE", self.server.url(""));
         command

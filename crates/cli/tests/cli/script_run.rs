@@ -3,12 +3,16 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::process::Signal;
 
 use crate::closed::ClosedPort;
 use crate::peer::{Answer, Peer};
-use crate::support::{Finished, Report, Running, Server, Stream, plimsoll, run};
+use crate::support::{
+    Finished, Report, Running, Server, Stream, plimsoll, run, without_options_of_k6,
+};
+use crate::times::Stops;
 
 /// A folder with a script, and a server.
 struct World {
@@ -32,10 +36,7 @@ impl World {
         let base = format!("BASE={}", self.server.url(""));
         let mut command = plimsoll(&["run", "load.js", "-e", &base, "--json", "out.json"]);
         command.args(flags).current_dir(self.folder.path());
-        let is_own = |name: &str| name.starts_with("K6_") || name.ends_with("_PROXY");
-        for (name, _) in std::env::vars().filter(|(name, _)| is_own(&name.to_uppercase())) {
-            command.env_remove(name);
-        }
+        without_options_of_k6(&mut command);
         command
     }
 
@@ -279,14 +280,13 @@ fn a_tester_that_was_stopped_says_so() {
     );
     let mut running = Running::start(&mut world.command(&[]));
     while !running.next_line(Stream::Err).contains("going") {}
-    running.signal(Signal::STOP);
-    std::thread::sleep(std::time::Duration::from_millis(400));
-    running.signal(Signal::CONT);
+    let stops = Stops::inflict(&running, 1, Duration::from_millis(400));
     let finished = running.finish();
     let report = world.report();
     assert_ne!(report.text("/loader/verdict"), "valid", "{finished:?}");
     assert!(report.at("/loader/causes").to_string().contains("\"paused\""), "{finished:?}");
-    assert!(report.number("/loader/paused_s") >= 0.3, "{finished:?}");
+    let paused_s = report.number("/loader/paused_s");
+    assert!(paused_s >= stops.least.as_secs_f64() - 0.01, "{finished:?}");
 }
 
 #[test]

@@ -38,14 +38,14 @@ fn no_request_takes_centuries() {
 
 /// When each of some stops began and ended, as far as can be told: the process was stopped for no
 /// longer than the first, and for no less than the second.
-struct Stops {
+pub(crate) struct Stops {
     most: Duration,
-    least: Duration,
+    pub least: Duration,
 }
 
 impl Stops {
     /// Stops a process repeatedly, each time for a while.
-    fn inflict(running: &Running, count: usize, length: Duration) -> Self {
+    pub(crate) fn inflict(running: &Running, count: usize, length: Duration) -> Self {
         let mut stops = Self { most: Duration::ZERO, least: Duration::ZERO };
         for _ in 0..count {
             let sent = Instant::now();

@@ -27,7 +27,7 @@ use crate::expect::Expectation;
 use crate::template::{Span, spans};
 
 pub use mask::{fingerprint, holds_mask};
-pub use names::{HARMLESS_HEADERS, percent_decoded};
+pub use names::{HARMLESS_HEADERS, form_decoded, percent_decoded, percent_decoded_bytes};
 pub use words::{Kind, RUN_FLAGS, run_flag};
 
 /// A value that is sent and that nothing shows by accident.

@@ -107,9 +107,23 @@ fn decoded(name: &str) -> String {
     text
 }
 
-/// A text with `%XX` decoded (RFC 3986 section 2.1); what is no such code stays.
+/// A text with `%XX` decoded (RFC 3986 section 2.1). Anything else stays as it is. Bytes that are not
+/// UTF-8 become U+FFFD.
 #[must_use]
 pub fn percent_decoded(text: &str) -> String {
+    String::from_utf8_lossy(&percent_decoded_bytes(text)).into_owned()
+}
+
+/// A value of a query or a form, decoded: `+` is a space, and the rest as
+/// [`percent_decoded`] (WHATWG URL, section 5.1).
+#[must_use]
+pub fn form_decoded(text: &str) -> String {
+    percent_decoded(&text.replace('+', " "))
+}
+
+/// The bytes of a text with `%XX` decoded, which need not be UTF-8.
+#[must_use]
+pub fn percent_decoded_bytes(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, more @ ..] = rest {
@@ -120,5 +134,5 @@ pub fn percent_decoded(text: &str) -> String {
         bytes.push(decoded.unwrap_or(*first));
         rest = if decoded.is_some() { &more[2..] } else { more };
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }

@@ -80,11 +80,15 @@ pub(super) fn late(e: &Evidence) -> Option<Cause> {
     // A quantile with too few samples to be judged is no better than those below it.
     let is_last_known = known.last().is_some_and(|(at, _)| at.name == last.name);
     let more = if is_last_known && known.len() < TAIL { " and everything above" } else { "" };
-    // Nobody needs to be told what the plan says already.
-    let how = if e.spins_always { "--pin" } else { "--pin, --spin on" };
+    // A script's run has neither flag, and a plan that spins already does not need that one.
+    let (did, what, how) = match (e.vus.are_there(), e.spins_always) {
+        (true, _) => ("started", "iterations", ""),
+        (false, true) => ("sent", "requests", " (--pin)"),
+        (false, false) => ("sent", "requests", " (--pin, --spin on)"),
+    };
     let text = format!(
-        "the tester itself sent {} of the requests {} late or more: doubt {}{}; give it a CPU of \
-         its own ({how}), and ask `plimsoll doctor` what is in its way",
+        "the tester itself {did} {} of the {what} {} late or more: doubt {}{}; give it a CPU of \
+         its own{how}, and ask `plimsoll doctor` what is in its way",
         last.beyond,
         format_ns(worst.lateness_ns),
         names.join(", "),
@@ -100,9 +104,12 @@ pub(super) fn late_tail(e: &Evidence) -> Option<Cause> {
     if !e.open_loop || e.sent < QUOTED[TAIL].samples || !quoted.is_lost() || late(e).is_some() {
         return None;
     }
+    let did = match e.vus.are_there() {
+        true => "iteration in a thousand was started",
+        false => "request in a thousand was sent",
+    };
     let text = format!(
-        "one request in a thousand was sent {} late or more: the tail beyond p99 is the tester's \
-         host as much as the server",
+        "one {did} {} late or more: the tail beyond p99 is the tester's host as much as the server",
         format_ns(quoted.lateness_ns)
     );
     cause(Verdict::Suspect, "late_tail", text)

@@ -173,7 +173,7 @@ pub struct Evidence {
 pub const NO_RESPONSES: &str = "no_responses";
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 36] = [
+pub const CODES: [&str; 37] = [
     NO_RESPONSES,
     "none_ok",
     "time_order",
@@ -189,6 +189,7 @@ pub const CODES: [&str; 36] = [
     "short",
     "connections",
     "vus",
+    "left_out",
     "draining",
     "lowered_limit",
     "outage",
@@ -237,7 +238,7 @@ pub fn is_about_pace(code: &str) -> bool {
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 35] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 36] = [
         load::nothing,
         load::none_ok,
         tester::time_order,
@@ -253,6 +254,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         load::short,
         load::connections,
         vus::dropped,
+        vus::left_out,
         load::draining,
         load::lowered_limit,
         outage::unreachable,

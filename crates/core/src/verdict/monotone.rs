@@ -166,6 +166,8 @@ impl Dice<'_> {
                 unsent: self.count(),
                 read: std::array::from_fn(|_| self.quoted()),
                 responses: self.total(),
+                calls: self.count(),
+                sockets: self.count(),
             },
         }
     }

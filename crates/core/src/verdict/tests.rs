@@ -135,6 +135,8 @@ fn each_cause_is_provoked_alone() {
         (Evidence { steal_share: 0.02, ..good() }, Verdict::Suspect, "steal"),
         (Evidence { unsent: 500, ..good() }, Verdict::Suspect, "connections"),
         (of_vus(|vus| vus.dropped = 100), Verdict::Suspect, "vus"),
+        (of_vus(|vus| vus.calls = 1), Verdict::Suspect, "left_out"),
+        (of_vus(|vus| vus.sockets = 1), Verdict::Suspect, "left_out"),
         (of_vus(|vus| vus.unsent = 1), Verdict::Suspect, "short"),
         (of_vus(|vus| vus.read[4].lateness_ns = 200_000), Verdict::Suspect, "read_late"),
         (of_vus(|vus| vus.read[0].lateness_ns = 2_000_000), Verdict::Invalid, "read_late"),
@@ -265,6 +267,14 @@ fn all_distorted_quantiles_are_named() {
     let (_, causes) = judge(&Evidence { spins_always: true, ..evidence });
     let want = "; give it a CPU of its own (--pin), and ask `plimsoll doctor` what is in its way";
     assert!(causes[0].text.ends_with(want), "it spins already: {}", causes[0].text);
+    let mut of_script = late_at(4, 150_000, 300_000);
+    of_script.vus.vus_max = 5;
+    let (_, causes) = judge(&of_script);
+    let text = &causes[0].text;
+    assert!(
+        text.contains("itself started 1 % of the iterations") && !text.contains("--"),
+        "{text}"
+    );
 }
 
 /// The server's limit of streams says why connections do not carry what the plan gives them.

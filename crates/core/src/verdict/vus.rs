@@ -11,7 +11,7 @@ use crate::units::{counted, format_count, format_ns};
 
 const DROPPED_SUSPECT: f64 = 0.01;
 
-/// What was seen of virtual users; nothing where there are none.
+/// Evidence about virtual users; all zero in a run without them.
 #[derive(Debug, Clone, Default)]
 pub struct VuFacts {
     /// Iterations that came due.
@@ -31,6 +31,17 @@ pub struct VuFacts {
     pub read: [Quoted; QUOTED.len()],
     /// Responses that were read.
     pub responses: u64,
+    /// Calls of gRPC that scripts made. The figures of a run do not contain them.
+    pub calls: u64,
+    /// WebSockets that scripts opened. The figures of a run do not contain their messages.
+    pub sockets: u64,
+}
+
+impl VuFacts {
+    /// Whether virtual users made the load.
+    pub(super) fn are_there(&self) -> bool {
+        self.vus_max > 0
+    }
 }
 
 /// Too few virtual users for the rate of iterations.
@@ -60,6 +71,22 @@ pub(super) fn dropped(e: &Evidence) -> Option<Cause> {
         )
     };
     cause(Verdict::Suspect, "vus", text)
+}
+
+/// A part of the load that is in no figure.
+pub(super) fn left_out(e: &Evidence) -> Option<Cause> {
+    let VuFacts { calls, sockets, .. } = e.vus;
+    let of_calls = (calls > 0).then(|| format!("{} of gRPC", counted(calls, "call")));
+    let of_sockets = (sockets > 0).then(|| counted(sockets, "WebSocket"));
+    let parts: Vec<String> = of_calls.into_iter().chain(of_sockets).collect();
+    if parts.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "the script used {}, which these figures leave out: `plimsoll k6 run` shows them",
+        parts.join(" and "),
+    );
+    cause(Verdict::Suspect, "left_out", text)
 }
 
 /// Fewer iterations than the scenarios ask for.

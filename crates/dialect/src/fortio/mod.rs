@@ -31,7 +31,7 @@ mod tests;
 pub mod text;
 
 pub use access::access_line;
-pub use arguments::{help, parse};
+pub use arguments::{canonical, help, parse};
 pub use command::{AccessLog, Call, Command, LogLevel, Payload, long_version, version};
 pub use foreign::foreign;
 pub use log::{Attribute, Level, line};

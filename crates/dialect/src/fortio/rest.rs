@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use md5::{Digest as _, Md5};
+use plimsoll_core::secret::form_decoded;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -56,7 +57,7 @@ impl Arguments {
         let pairs = query.split('&').filter(|pair| !pair.is_empty());
         let pair = |pair: &str| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decoded(name), decoded(value))
+            (form_decoded(name), form_decoded(value))
         };
         let mut arguments = Self { query: pairs.map(pair).collect(), body: Value::Null };
         if body.is_empty() {
@@ -338,29 +339,6 @@ pub fn index_line(url: &str, document: &[u8]) -> String {
 
 /// The first line of `data/index.tsv`.
 pub const INDEX_HEAD: &str = "TsvHttpData-1.0\n";
-
-/// Without the coding of queries.
-#[must_use]
-pub fn decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = bytes.get(at + 1..at + 3).and_then(|two| std::str::from_utf8(two).ok());
-        let byte = hex.and_then(|two| u8::from_str_radix(two, 16).ok());
-        match (bytes[at], byte) {
-            (b'%', Some(byte)) => {
-                out.push(byte);
-                at += 3;
-                continue;
-            }
-            (b'+', _) => out.push(b' '),
-            (byte, _) => out.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
 
 #[cfg(test)]
 mod tests {

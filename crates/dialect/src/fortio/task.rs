@@ -74,9 +74,9 @@ pub struct Serve {
     pub tcp: String,
     /// Address of the echo over UDP.
     pub udp: String,
-    /// Path of the pages and of the REST interface; empty: there are none.
+    /// Path of the pages and of the REST interface; empty turns both off.
     pub ui_path: String,
-    /// Path that shows requests; empty: there is none.
+    /// Path that shows requests; empty turns it off.
     pub debug_path: String,
     /// The query of requests that have none.
     pub default_params: String,

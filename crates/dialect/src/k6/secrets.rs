@@ -61,7 +61,7 @@ impl SecretSources {
     /// A secret of a source, or of the default one.
     ///
     /// # Errors
-    /// Why there is none, in k6's words.
+    /// Why the secret cannot be read, in k6's words.
     pub fn find(&self, source: Option<&str>, name: &str) -> Result<String, String> {
         if self.sources.is_empty() {
             return Err("no secret sources are configured".to_owned());

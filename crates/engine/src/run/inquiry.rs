@@ -223,7 +223,7 @@ impl Answer {
     /// The one message of a call of gRPC that succeeded.
     ///
     /// # Errors
-    /// Why there is none, in one line.
+    /// Why no answer came, in one line.
     pub fn message(&self) -> Result<&[u8], String> {
         let fault = self.call.as_ref().and_then(|call| call.fault(plimsoll_grpc::Kind::Unary));
         match (fault, self.code(), messages(&self.body).next()) {

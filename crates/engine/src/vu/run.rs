@@ -242,7 +242,6 @@ fn work_on<D: Driver, T: Tally>(
     let mut before_ns = None;
     while worker.turn().map_err(|error| broken(&error))? {
         if before_ns.is_none() && started_ns.load(Ordering::Relaxed) != NEVER_NS {
-            worker.net.driver.watch_standstills();
             before_ns = Some((worker.busy_ns(), run_delay_ns().unwrap_or(0)));
         }
     }

@@ -18,7 +18,7 @@ use super::cast::Role;
 /// A time that does not come.
 pub(super) const NEVER_NS: u64 = u64::MAX;
 
-/// How much later than the worker before it a worker comes to an iteration that nobody has taken.
+/// How much later than the worker before it a worker looks at an iteration that is still free.
 const HELP_NS: u64 = 100_000;
 
 /// See the head of this module. Times are on the driver's clock, ns.
@@ -148,7 +148,7 @@ impl Scene {
         }
     }
 
-    /// When the next iteration is due that nobody has taken; `None` after the last.
+    /// When the next iteration that is still free is due; `None` after the last.
     pub(super) fn due_ns(&self, stop_ns: u64) -> Option<u64> {
         self.due_of(self.taken.load(Ordering::Acquire), stop_ns)
     }

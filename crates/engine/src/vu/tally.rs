@@ -5,7 +5,6 @@
 
 use std::fmt;
 
-use plimsoll_io::Standstill;
 use plimsoll_script::js::{self, Failure, Level, Sample, Timings};
 
 /// Where something happens.
@@ -234,16 +233,10 @@ pub trait Tally: Send {
 
     // What only some tallies want to know.
 
-    /// Whether it wants to know when the worker did not run. Watching takes a look every 2 ms.
-    fn watches(&self) -> bool {
-        false
-    }
     /// The scenarios have started at this time. Nothing of them is told before.
     fn begin(&mut self, _at_ns: u64) {}
     /// A request was cut off. It is not told otherwise.
     fn cut_off(&mut self, _place: &Place<'_>, _cut: &CutOff) {}
-    /// The worker did not run for a while, though it could have.
-    fn stood_still(&mut self, _standstill: Standstill) {}
     /// The worker does nothing more. It is its own thread that says so.
     fn end(&mut self, _at_ns: u64) {}
 }
@@ -311,10 +304,6 @@ macro_rules! forward {
             $call!($self, cut_off(place, cut));
         }
 
-        fn stood_still(&mut $self, standstill: Standstill) {
-            $call!($self, stood_still(standstill));
-        }
-
         fn end(&mut $self, at_ns: u64) {
             $call!($self, end(at_ns));
         }
@@ -327,10 +316,6 @@ macro_rules! to_one {
 
 impl<T: Tally> Tally for &mut T {
     forward!(self, to_one);
-
-    fn watches(&self) -> bool {
-        (**self).watches()
-    }
 }
 
 macro_rules! to_both {
@@ -343,10 +328,6 @@ macro_rules! to_both {
 /// Both count.
 impl<A: Tally, B: Tally> Tally for (A, B) {
     forward!(self, to_both);
-
-    fn watches(&self) -> bool {
-        self.0.watches() || self.1.watches()
-    }
 }
 
 macro_rules! to_none {

@@ -172,9 +172,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
     pub(super) fn begin(&mut self) {
         if !self.has_begun && self.stage.begin_ns() != NEVER_NS {
             self.has_begun = true;
-            if self.books.tally.watches() {
-                self.net.driver.watch_standstills();
-            }
+            self.net.driver.watch_standstills();
             self.books.tally.begin(self.stage.begin_ns());
         }
     }
@@ -204,7 +202,6 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         self.looked_ns = self.now_ns;
         while let Some(standstill) = self.net.driver.take_standstill() {
             self.pace.note(standstill);
-            self.books.tally.stood_still(standstill);
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ fn unit(metric: &Metric, threshold: &Threshold) -> (Unit, f64) {
     }
 }
 
-/// An ending that is no threshold's and did not end the run early.
+/// An ending that comes from no threshold and did not end the run early.
 fn failure(ending: &Ending) -> Option<Gate> {
     let expr = match ending.code {
         ExitCode::Thresholds | ExitCode::Interrupted | ExitCode::Aborted => return None,

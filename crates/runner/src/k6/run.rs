@@ -408,10 +408,9 @@ impl<'a> Course<'a> {
 
 /// What the workers' threads and the host tell of what kept the tester from its work.
 fn evidence(paces: &[Pace], started_ns: u64, took_ns: u64, happened: &Happened) -> Evidence {
-    let pauses = paces.iter().flat_map(|pace| &pace.standstills).map(|standstill| Pause {
-        at_ns: standstill.at_ns.saturating_sub(started_ns),
-        for_ns: standstill.for_ns,
-    });
+    let pauses = paces.iter().flat_map(Pace::pauses);
+    let pauses =
+        pauses.map(|pause| Pause { at_ns: pause.at_ns.saturating_sub(started_ns), ..pause });
     let delayed = paces.iter().map(|pace| pace.run_delay_ns as f64 / took_ns as f64);
     Evidence {
         elapsed_ns: took_ns,

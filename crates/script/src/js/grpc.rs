@@ -9,7 +9,7 @@ use std::fmt;
 use std::io::Read as _;
 use std::sync::Arc;
 
-/// Reads the source of a file by the name that imports have for it; `None` if there is none.
+/// Reads the source of a file by the name that imports use for it; `None` if the file is missing.
 pub type ReadSource = Box<dyn Fn(&str) -> Result<Option<String>, String>>;
 
 /// The methods of a schema.
@@ -26,7 +26,7 @@ pub trait Schemas: Send + Sync {
     /// Takes a serialized `FileDescriptorSet`.
     ///
     /// # Errors
-    /// Why the bytes are none.
+    /// Why the bytes cannot be read.
     fn of_set(&self, bytes: &[u8]) -> Result<Methods, String>;
 
     /// The questions that a server answers about its services, by one version of the protocol for
@@ -54,7 +54,7 @@ pub trait Method: Send + Sync {
     /// A message from it as JSON, with the fields that are not set.
     ///
     /// # Errors
-    /// Why the bytes are none.
+    /// Why the bytes cannot be read.
     fn decode(&self, message: &[u8]) -> Result<String, String>;
     /// What the value of `grpc-status-details-bin` says: a text, and details as JSON.
     fn details(&self, value: &[u8]) -> Option<(String, Vec<String>)>;
@@ -208,7 +208,7 @@ impl Call {
     /// asks, its bytes. Nothing if the script does not want it.
     ///
     /// # Errors
-    /// Why it is no message of the method, in k6's words.
+    /// Why the bytes cannot be read as a message of the method, in k6's words.
     pub fn read(&self, message: Vec<u8>, coding: Coding) -> Result<Vec<u8>, String> {
         if self.discards {
             return Ok(Vec::new());

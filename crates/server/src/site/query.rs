@@ -1,6 +1,7 @@
 //! What a query asks of the echo: a status, a delay, a size, fields, a close, a coding; each of the
 //! first four of them with chances, if wished.
 
+use plimsoll_core::secret::form_decoded;
 use plimsoll_core::units;
 
 /// The most values of a list, and the most fields.
@@ -26,7 +27,7 @@ impl Wishes {
         let mut seen: Vec<String> = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let (name, value) = (decoded(name), decoded(value));
+            let (name, value) = (form_decoded(name), form_decoded(value));
             if name == "header" {
                 wishes.fields.extend(field(&value).filter(|_| wishes.fields.len() < VALUES_MAX));
                 continue;
@@ -117,28 +118,6 @@ fn field(text: &str) -> Option<(String, Vec<u8>)> {
     let is_good = !name.is_empty() && name.bytes().all(is_token) && !is_own;
     let value = value.trim().bytes().filter(|byte| *byte >= b' ' || *byte == b'\t').collect();
     is_good.then(|| (name.to_owned(), value))
-}
-
-/// Without the coding of queries.
-fn decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = bytes.get(at + 1..at + 3).and_then(|two| std::str::from_utf8(two).ok());
-        let byte = hex.and_then(|two| u8::from_str_radix(two, 16).ok());
-        match (bytes[at], byte) {
-            (b'%', Some(byte)) => {
-                out.push(byte);
-                at += 3;
-                continue;
-            }
-            (b'+', _) => out.push(b' '),
-            (byte, _) => out.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

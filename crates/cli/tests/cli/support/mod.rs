@@ -5,7 +5,7 @@ mod process;
 mod report;
 mod server;
 
-pub(crate) use process::{Finished, Running, Stream, plimsoll, run};
+pub(crate) use process::{Finished, Running, Stream, plimsoll, run, without_options_of_k6};
 pub(crate) use report::{Report, check_schema};
 pub(crate) use server::Server;
 

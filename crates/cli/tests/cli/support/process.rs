@@ -19,6 +19,14 @@ pub(crate) fn plimsoll(arguments: &[&str]) -> Command {
     command
 }
 
+/// Takes what the user's environment says of k6 scripts and of proxies away from a command.
+pub(crate) fn without_options_of_k6(command: &mut Command) {
+    let is_own = |name: &str| name.starts_with("K6_") || name.ends_with("_PROXY");
+    for (name, _) in std::env::vars().filter(|(name, _)| is_own(&name.to_uppercase())) {
+        command.env_remove(name);
+    }
+}
+
 /// Runs a command to its end.
 pub(crate) fn run(command: &mut Command) -> Finished {
     Running::start(command).finish()

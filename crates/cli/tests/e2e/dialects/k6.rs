@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::recorder::Recorder;
 use crate::programs::turn_with;
-use crate::support::{Finished, run};
+use crate::support::{Finished, run, without_options_of_k6};
 
 /// Scripts with the flags that they are run with.
 const SCRIPTS: [(&str, &str, &[&str]); 11] = [
@@ -148,16 +148,20 @@ struct Made {
     samples: BTreeMap<String, u64>,
 }
 
-fn make(is_ours: bool, folder: &Path, recorder: &Recorder, flags: &[&str]) -> Made {
-    let mut command = if is_ours {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        command.args(["k6", "run", "--as-original"]);
-        command
-    } else {
-        let mut command = Command::new("k6");
-        command.args(["run", "--no-usage-report", "--address", "localhost:0"]);
-        command
+/// `k6 run` of k6, or of Plimsoll with nothing of its own.
+pub(super) fn k6_run(is_ours: bool) -> Command {
+    let (program, arguments) = match is_ours {
+        true => (env!("CARGO_BIN_EXE_plimsoll"), &["k6", "run", "--as-original"][..]),
+        false => ("k6", &["run", "--no-usage-report", "--address", "localhost:0"][..]),
     };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    without_options_of_k6(&mut command);
+    command
+}
+
+fn make(is_ours: bool, folder: &Path, recorder: &Recorder, flags: &[&str]) -> Made {
+    let mut command = k6_run(is_ours);
     let name = if is_ours { "ours.json" } else { "theirs.json" };
     let output = format!("json=samples-{name}");
     command.args(["-q", "--summary-export", name, "-o", &output]).args(flags).arg("script.js");

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
+use super::k6::{k6_run, labels};
 use crate::programs::turn_with;
 use crate::support::{Finished, Server, run};
 
@@ -144,15 +144,7 @@ struct Made {
 }
 
 fn make(is_ours: bool, folder: &Path, server: &Server) -> Made {
-    let mut command = if is_ours {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        command.args(["k6", "run", "--as-original"]);
-        command
-    } else {
-        let mut command = Command::new("k6");
-        command.args(["run", "--no-usage-report", "--address", "localhost:0"]);
-        command
-    };
+    let mut command = k6_run(is_ours);
     command.args(["-q", "-o", "json=samples.json", "script.js"]).current_dir(folder);
     command.env("HOME", folder).env("ADDRESS", server.addresses()[0].to_string());
     let finished = run(&mut command);
@@ -179,11 +171,6 @@ fn samples_of(text: &str) -> BTreeMap<String, u64> {
         }
     }
     samples
-}
-
-/// What stands before the figures of each line of a summary.
-fn labels(stdout: &str) -> Vec<&str> {
-    stdout.lines().map(|line| line.split("...").next().unwrap_or_default()).collect()
 }
 
 #[test]

@@ -2,9 +2,8 @@
 //! events in the same order, the same samples, the same sections of the summary.
 
 use std::path::Path;
-use std::process::Command;
 
-use super::k6::{labels, samples_of};
+use super::k6::{k6_run, labels, samples_of};
 use crate::programs::{is_on_path, turn_with};
 use crate::support::{Server, plimsoll, run};
 
@@ -141,13 +140,7 @@ const LOG: &str = "for (const e of ['open', 'message', 'pong', 'close']) \
 
 /// What a run of a script has logged, between bars; its samples; the labels of its summary.
 fn made(is_ours: bool, folder: &Path, url: &str) -> (String, Vec<(String, u64)>, Vec<String>) {
-    let mut command = if is_ours {
-        plimsoll(&["k6", "run", "--as-original"])
-    } else {
-        let mut command = Command::new("k6");
-        command.args(["run", "--no-usage-report", "--address", "localhost:0"]);
-        command
-    };
+    let mut command = k6_run(is_ours);
     command.args(["-q", "-o", "json=samples.json", "script.js"]);
     let finished = run(command.current_dir(folder).env("HOME", folder).env("URL", url));
     assert_eq!(finished.code, Some(0), "{finished:?}");

@@ -120,10 +120,7 @@ impl Wires {
         owned: &mut Vec<u32>,
         now_ns: u64,
     ) -> Option<u32> {
-        let number = match self.free.pop() {
-            Some(number) => number,
-            None => self.take_over(driver, owned)?,
-        };
+        let number = self.lend(driver, owned)?;
         let wire = &mut self.all[number as usize];
         if wire.channel.take().is_some() {
             wire.connection = Connection::new(SocketId(number), &self.settings);
@@ -148,10 +145,7 @@ impl Wires {
         owned: &mut Vec<u32>,
         now_ns: u64,
     ) -> Option<u32> {
-        let number = match self.free.pop() {
-            Some(number) => number,
-            None => self.take_over(driver, &mut Vec::new())?,
-        };
+        let number = self.lend(driver, &mut Vec::new())?;
         let wire = &mut self.all[number as usize];
         wire.connection = Connection::new(SocketId(number), &self.call_settings);
         (wire.user, wire.site, wire.channel) = (user, site, Some(channel));
@@ -162,7 +156,8 @@ impl Wires {
         Some(number)
     }
 
-    /// Lends a number to what is no connection of requests; `None` when there is no socket for it.
+    /// A number for a connection, of requests or of something else; `None` when there is no socket
+    /// for it.
     pub(super) fn lend<D: Driver>(&mut self, driver: &mut D, owned: &mut Vec<u32>) -> Option<u32> {
         self.free.pop().or_else(|| self.take_over(driver, owned))
     }

@@ -5,8 +5,8 @@
 //! watches the run through [`Seconds`]. [`result`](fn@result) makes a run's result of the
 //! scenarios' and of what was seen of the tester meanwhile.
 //!
-//! Absent on purpose: k6's metrics and thresholds, which are counted beside this; and calls of gRPC
-//! and WebSockets, which k6's metrics alone have.
+//! Absent on purpose: k6's metrics and thresholds, which are counted beside this. Calls of gRPC and
+//! WebSockets are only counted, so that the verdict can say that the figures leave them out.
 
 mod fault;
 mod outcome;
@@ -18,21 +18,19 @@ use std::sync::Arc;
 use plimsoll_core::executor::Executor;
 use plimsoll_core::metric::{GROUP_DURATION, Kind, MetricId, Registry};
 use plimsoll_core::secret::Masks;
-use plimsoll_core::verdict::Pause;
-use plimsoll_io::Standstill;
 use plimsoll_script::js::{Failure, Level, Sample};
 
 use super::cast::Cast;
-use super::tally::{CallTold, CutOff, IterationEnded, Place, RequestEnded, SocketTold, Tally};
+use super::tally::{
+    CallEvent, CallTold, CutOff, IterationEnded, Place, RequestEnded, SocketEvent, SocketTold,
+    Tally,
+};
 use crate::observer::CpuUse;
 use role::{RoleBook, RoleTerms};
 use seconds::Line;
 
 pub use outcome::{Recorded, Testimony, Witness, result};
 pub use seconds::Seconds;
-
-/// How many pauses are kept one by one. Those after them are in the sum.
-const PAUSES_KEPT: usize = 1000;
 
 /// What all recordings of a run have in common.
 #[derive(Debug)]
@@ -85,8 +83,6 @@ impl Recorders {
             began: None,
             used: CpuUse::default(),
             ended_ns: 0,
-            pauses: Vec::new(),
-            paused_ns: 0,
         }
     }
 }
@@ -115,9 +111,6 @@ pub struct Recording {
     /// What it has used since.
     used: CpuUse,
     ended_ns: u64,
-    /// Pauses, on the driver's clock: the first of them.
-    pauses: Vec<Pause>,
-    paused_ns: u64,
 }
 
 impl std::fmt::Debug for Recording {
@@ -165,9 +158,19 @@ impl Tally for Recording {
         }
     }
 
-    fn call(&mut self, _place: &Place<'_>, _told: &CallTold<'_>) {}
+    fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>) {
+        if let (CallEvent::Ended { .. }, Some(role)) = (told.event, self.role(place, place.at_ns)) {
+            role.calls += 1;
+        }
+    }
 
-    fn socket(&mut self, _place: &Place<'_>, _told: &SocketTold<'_>) {}
+    fn socket(&mut self, place: &Place<'_>, told: &SocketTold<'_>) {
+        if let (SocketEvent::Session { .. }, Some(role)) =
+            (told.what, self.role(place, place.at_ns))
+        {
+            role.sockets += 1;
+        }
+    }
 
     fn sample(&mut self, place: &Place<'_>, sample: &Sample) {
         if let Some(role) = self.role(place, place.at_ns) {
@@ -208,10 +211,6 @@ impl Tally for Recording {
         }
     }
 
-    fn watches(&self) -> bool {
-        true
-    }
-
     fn begin(&mut self, at_ns: u64) {
         self.began = Some((at_ns, CpuUse::of_thread()));
         self.roles.iter_mut().for_each(|role| role.begin(at_ns));
@@ -221,17 +220,6 @@ impl Tally for Recording {
     fn cut_off(&mut self, place: &Place<'_>, cut: &CutOff) {
         if let Some(role) = self.role(place, place.at_ns) {
             role.cut_off(place, cut);
-        }
-    }
-
-    fn stood_still(&mut self, standstill: Standstill) {
-        if self.began.is_none() {
-            return;
-        }
-        let Standstill { at_ns, for_ns } = standstill;
-        self.paused_ns += for_ns;
-        if self.pauses.len() < PAUSES_KEPT {
-            self.pauses.push(Pause { at_ns, for_ns });
         }
     }
 

@@ -22,6 +22,7 @@ use crate::observer::CpuUse;
 use crate::outcome::{self, CpuShares, Gathered};
 use crate::record::Record;
 use crate::vu::controls::{Controls, RoleProgress};
+use crate::vu::pace::Pace;
 use crate::vu::run::Ended;
 use crate::watch::Watch;
 
@@ -129,15 +130,15 @@ struct Workers {
 
 impl Workers {
     fn of(recorded: &mut Recorded<'_>) -> Self {
-        let Ended { tallies, started_ns, ended_ns, .. } = &mut recorded.ended;
+        let Ended { tallies, started_ns, ended_ns, paces, .. } = &recorded.ended;
         let mut workers = Self {
             count: tallies.len() as u32,
             started_ns: *started_ns,
             elapsed_ns: ended_ns.saturating_sub(*started_ns),
             cpu: CpuUse::default(),
             shares: Vec::new(),
-            pauses: Vec::new(),
-            paused_ns: 0,
+            pauses: paces.iter().flat_map(Pace::pauses).collect(),
+            paused_ns: paces.iter().map(|pace| pace.stood_still_ns).max().unwrap_or(0),
         };
         for recording in tallies {
             let Some((from_ns, _)) = recording.began else { continue };
@@ -145,8 +146,6 @@ impl Workers {
             workers.shares.push(CpuShares::over(&recording.used, lasted_ns));
             workers.cpu.user_ns += recording.used.user_ns;
             workers.cpu.system_ns += recording.used.system_ns;
-            workers.pauses.append(&mut recording.pauses);
-            workers.paused_ns = workers.paused_ns.max(recording.paused_ns);
         }
         workers
     }
@@ -228,6 +227,10 @@ impl OneRole<'_> {
         let start_ns = terms.map_or(0, |terms| terms.start_ns);
         let is_of_arrivals = terms.is_some_and(|terms| terms.is_of_arrivals);
         let went_elsewhere = books.iter().any(|book| book.went_elsewhere);
+        let left_out = (
+            books.iter().map(|book| book.calls).sum(),
+            books.iter().map(|book| book.sockets).sum(),
+        );
         let shares: Vec<CpuShares> = books.iter().map(of_window).collect();
         let mut iterations = Iterations::default();
         books.iter().for_each(|book| iterations.merge(&book.iterations));
@@ -270,7 +273,7 @@ impl OneRole<'_> {
         if !is_steady(self.plan) {
             seen.settling = None;
         }
-        seen.vus = self.vus(&result);
+        seen.vus = self.vus(&result, left_out);
         (result.loader.verdict, result.loader.causes) = judge(&seen);
         let name = self.name().to_owned();
         Ok(ScenarioResult { name, start_ns, result })
@@ -339,7 +342,7 @@ impl OneRole<'_> {
         Ok(iterations)
     }
 
-    fn vus(&self, result: &RunResult) -> VuFacts {
+    fn vus(&self, result: &RunResult, (calls, sockets): (u64, u64)) -> VuFacts {
         let Some(scenario) = self.plan.vus.as_ref().and_then(|vus| vus.scenarios.first()) else {
             return VuFacts::default();
         };
@@ -356,6 +359,8 @@ impl OneRole<'_> {
             unsent: iterations.unsent,
             read: Quoted::of(&result.loader.receive_delay, &result.latency.response),
             responses: result.ledger.completed,
+            calls,
+            sockets,
         }
     }
 }

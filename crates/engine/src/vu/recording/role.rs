@@ -54,8 +54,11 @@ pub(super) struct RoleBook {
     /// When the last response was complete, and when the last iteration ended.
     pub answered_ns: u64,
     pub ended_ns: u64,
-    /// How many requests went to another host than this.
+    /// Whether requests went to another host than this.
     pub went_elsewhere: bool,
+    /// Calls of gRPC that have ended, and WebSockets that were opened: what is not recorded.
+    pub calls: u64,
+    pub sockets: u64,
 }
 
 impl RoleBook {
@@ -74,6 +77,8 @@ impl RoleBook {
             answered_ns: 0,
             ended_ns: 0,
             went_elsewhere: false,
+            calls: 0,
+            sockets: 0,
         }
     }
 
@@ -290,7 +295,7 @@ impl Endpoints {
     }
 }
 
-/// What an endpoint is called: a name that is no URL stands alone.
+/// What an endpoint is called: the method and the URL, or the name alone if the script gave one.
 #[cold]
 fn name(place: &Place<'_>, ended: &RequestEnded<'_>, masks: &Masks) -> String {
     let tags = ended.tags.map(|number| place.names.tags(number)).unwrap_or_default();

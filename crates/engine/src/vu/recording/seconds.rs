@@ -137,7 +137,7 @@ impl Seconds {
                 }
                 Told::Interval(worker, at, mut interval) => {
                     let point = interval.pack();
-                    // The worker may have ended; then nobody needs it.
+                    // The worker may have ended, and needs no spare then.
                     let _ = self.give_back[worker as usize].send((at, interval));
                     self.roles[at].joint.add(worker as usize, point);
                     self.join(at);

@@ -10,6 +10,8 @@ use std::net::Ipv6Addr;
 
 use thiserror::Error;
 
+use plimsoll_core::secret::percent_decoded_bytes;
+
 use super::Origin;
 
 /// The most bytes of a URL.
@@ -133,7 +135,7 @@ impl Url {
             // As in Go, such a path is written anew.
             check_escapes(path)?;
             let is_plain = |byte| is_unreserved(byte) || b"$&+,/:;=@".contains(&byte);
-            escape(&mut self.text, &unescaped(path), is_plain);
+            escape(&mut self.text, &percent_decoded_bytes(path), is_plain);
         }
         self.path_end = self.end();
         let (query, fragment) = rest.split_at(rest.find('#').unwrap_or(rest.len()));
@@ -262,7 +264,7 @@ impl Url {
     /// User and password, without escapes.
     pub(in crate::js) fn credentials(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let (user, password) = self.user_info()?;
-        Some((unescaped(user), unescaped(password.unwrap_or_default())))
+        Some((percent_decoded_bytes(user), percent_decoded_bytes(password.unwrap_or_default())))
     }
 
     /// Forgets user and password, and gives them without escapes.
@@ -375,20 +377,6 @@ fn escape(out: &mut String, bytes: &[u8], is_plain: impl Fn(u8) -> bool) {
             out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
         }
     }
-}
-
-fn unescaped(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        (rest, _) = match (first, byte) {
-            (b'%', Some(byte)) => (&after[2..], bytes.push(byte)),
-            _ => (after, bytes.push(*first)),
-        };
-    }
-    bytes
 }
 
 #[cfg(test)]

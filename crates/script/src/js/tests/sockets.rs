@@ -29,7 +29,7 @@ struct Server {
     queued: u64,
 }
 
-/// The first step of a task that is no pause between two turns.
+/// The first step of a task after the pauses between turns.
 fn after_pauses(vu: &mut Vu, task: Task) -> Step {
     let mut step = vu.begin(task, START_NS);
     while step == Step::Pause {

@@ -25,7 +25,7 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A result, by the name of its file. `None`: there is none of this name.
+/// Reads a saved result by the name of its file. `None` if no file has this name.
 pub(super) fn read(folder: &Path, name: &str) -> Option<Vec<u8>> {
     if !is_result_name(name) {
         return None;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use plimsoll_dialect::WallTime;
-use plimsoll_dialect::fortio::{long_version, version};
+use plimsoll_dialect::fortio::{canonical, long_version, version};
 use plimsoll_server::{Asked, Response};
 use serde_json::Value;
 
@@ -154,17 +154,6 @@ pub(super) fn debug(asked: &Asked, started: (Instant, WallTime)) -> Response {
         let _ = write!(page, "\nbody:\n\n{bytes}: {first}...{last}\n");
     }
     text(200, &page)
-}
-
-/// As Go spells the names of fields.
-fn canonical(name: &str) -> String {
-    let mut upper = true;
-    let spell = |letter: char| {
-        let spelt = if upper { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() };
-        upper = letter == '-';
-        spelt
-    };
-    name.chars().map(spell).collect()
 }
 
 fn head(title: &str) -> String {

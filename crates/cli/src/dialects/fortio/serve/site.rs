@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use plimsoll_core::secret::percent_decoded;
 use plimsoll_dialect::WallTime;
-use plimsoll_dialect::fortio::rest::{Arguments, decoded};
+use plimsoll_dialect::fortio::rest::Arguments;
 use plimsoll_dialect::fortio::{Serve, ServeKind};
 use plimsoll_server::{Asked, Handle, Reply, Response};
 
@@ -46,7 +47,7 @@ impl Site {
     /// Finds out whether results can be written.
     ///
     /// # Errors
-    /// A folder that is none, or that cannot be written.
+    /// The path is not a folder, or the folder cannot be written.
     pub(super) fn new(serve: &Serve) -> Result<Self, Refused> {
         let folder = PathBuf::from(&serve.data_dir);
         let shown = folder.display();
@@ -116,7 +117,7 @@ impl Shared {
         match rest.split_once('/') {
             Some(("data", "")) => html(&pages::list(&data::names(&self.folder))),
             Some(("data", "index.tsv")) => self.index(asked),
-            Some(("data", name)) => self.result(&decoded(name)),
+            Some(("data", name)) => self.result(&percent_decoded(name)),
             _ if self.serve.kind == ServeKind::Report => self.page(asked),
             Some(("rest", what)) => self.rest(what, asked),
             Some(("fetch", place)) if self.serve.fetches => fetched(&with_query(place, asked)),

@@ -26,7 +26,7 @@ impl UdpEcho {
     /// Starts one at an address; port 0 stands for a free one.
     ///
     /// # Errors
-    /// An address that cannot be had, or a thread.
+    /// The address is in use or cannot be bound, or no thread can be started.
     pub(super) fn start(at: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(at)?;
         socket.set_read_timeout(Some(LOOK))?;
@@ -58,7 +58,7 @@ impl Drop for UdpEcho {
 fn echo(socket: &UdpSocket, stops: &AtomicBool) {
     let mut datagram = vec![0; DATAGRAM_BYTES_MAX];
     while !stops.load(Ordering::Relaxed) {
-        // Errors are a look at the clock, or an earlier datagram that nobody took.
+        // An error is the read timeout, or the ICMP answer to an earlier datagram.
         if let Ok((bytes, from)) = socket.recv_from(&mut datagram) {
             let _ = socket.send_to(&datagram[..bytes], from);
         }

@@ -371,7 +371,7 @@ impl<D: Driver> Net<D> {
     fn tell<T: Tally>(&self, id: u32, event: CallEvent, around: &mut Around<'_, T>) {
         let call = &self.grpc.calls[id as usize];
         let is_counted = match event {
-            // What asks a server for its schema is no call of the script.
+            // The script did not ask for the calls that fetch a server's schema.
             CallEvent::Ended { .. } => call.kind != CallKind::Survey,
             _ => call.kind == CallKind::Stream,
         };

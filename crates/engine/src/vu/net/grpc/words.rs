@@ -79,7 +79,7 @@ pub(super) fn reset(kind: &str) -> (u32, String) {
     (code, format!("stream terminated by RST_STREAM with error code: {name}"))
 }
 
-/// The code and the text of a body that is no sequence of messages.
+/// The code and the text for a body that does not consist of messages.
 pub(super) fn bad_message(error: CallMessageError) -> (u32, String) {
     match error {
         CallMessageError::Flag(flag) => {

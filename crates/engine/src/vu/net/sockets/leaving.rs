@@ -1,4 +1,4 @@
-//! Sockets that nobody needs any more. The Close has to reach the server, so a connection stays
+//! Sockets that the script has given up. The Close has to reach the server, so a connection stays
 //! until the server has closed it, or for a second.
 
 use plimsoll_conn::{Connection, Duplex, Say};

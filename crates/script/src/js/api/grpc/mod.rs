@@ -354,8 +354,8 @@ fn open<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     Ok(call.context.number(f64::from(number)))
 }
 
-/// `send(stream, request)`: sends a message; gives why it is none, or true if it is the last one
-/// that the method takes.
+/// `send(stream, request)`: sends a message. Returns an error text if the request does not fit the
+/// method, or true if the method takes no further message.
 fn send<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let (context, inner) = (call.context, call.context.inner());
     let number = number(&call.argument(0))?;
