@@ -214,3 +214,19 @@ fn everything_is_shown_where_that_was_asked_for() {
         assert_eq!(all.given(kind, "token=hush"), "token=hush");
     }
 }
+
+#[test]
+fn codes_of_urls_are_decoded() {
+    for (text, percent, form) in [
+        ("", "", ""),
+        ("a+b%2Bc", "a+b+c", "a b+c"),
+        ("%c3%A4%e4", "ä\u{fffd}", "ä\u{fffd}"),
+        // A sign is no digit, and what is cut off is no code.
+        ("%+1%-1%1", "%+1%-1%1", "% 1%-1%1"),
+        ("%%41%", "%A%", "%A%"),
+    ] {
+        assert_eq!(percent_decoded(text), percent, "{text}");
+        assert_eq!(form_decoded(text), form, "{text}");
+    }
+    assert_eq!(percent_decoded_bytes("%FF%00a"), b"\xff\0a");
+}

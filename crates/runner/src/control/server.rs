@@ -35,7 +35,7 @@ pub(super) fn serve(listener: &UnixListener, ended: &UnixStream, steer: &dyn Ste
         let ready = match wait(listener, ended, &clients) {
             Ok(ready) => ready,
             Err(Errno::INTR) => continue,
-            // Without it nobody can be served; the run goes on.
+            // The control socket ends here, and the run goes on.
             Err(_) => return,
         };
         if ready[0] {

@@ -270,12 +270,17 @@ fn write_framing(out: &mut Vec<u8>, persistence: Persistence, length: Length) {
         Length::Known(count) => http1::write_content_length(out, count),
         Length::Chunked => http1::write_header(out, "Transfer-Encoding", b"chunked"),
     }
+    write_connection(out, persistence);
+    http1::write_head_end(out);
+}
+
+/// Says what becomes of the connection, where HTTP/1.1 does not say it already.
+fn write_connection(out: &mut Vec<u8>, persistence: Persistence) {
     match persistence {
         Persistence::KeepAlive => {}
         Persistence::KeepAlive10 => http1::write_header(out, "Connection", b"keep-alive"),
         Persistence::Close => http1::write_header(out, "Connection", b"close"),
     }
-    http1::write_head_end(out);
 }
 
 /// Writes the head of an echo, whose own headers are `fields`, and the body if it is small. The
@@ -311,14 +316,16 @@ pub(crate) fn write_site(
     now_ns: u64,
 ) -> Rest {
     http1::write_status_line(out, 1, parts.status);
-    match to {
-        Persistence::KeepAlive => {}
-        Persistence::KeepAlive10 => http1::write_header(out, "Connection", b"keep-alive"),
-        Persistence::Close => http1::write_header(out, "Connection", b"close"),
+    // Go's server writes what a handler sets before what it adds itself.
+    if parts.closes {
+        write_connection(out, to);
     }
     shaper.fields(parts, body, is_head, now_ns, |name, value| {
         http1::write_header(out, name, value);
     });
+    if !parts.closes {
+        write_connection(out, to);
+    }
     http1::write_head_end(out);
     if is_head || !has_body(parts.status) {
         return Rest::Nothing;

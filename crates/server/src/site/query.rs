@@ -20,7 +20,7 @@ pub(crate) struct Wishes {
 }
 
 impl Wishes {
-    /// Reads a query. What cannot be read is as good as not there, but for the status.
+    /// Reads a query. A value that cannot be read is ignored, except for that of the status.
     pub(crate) fn of(query: &str) -> Self {
         let mut wishes = Self { statuses: Some(Vec::new()), ..Self::default() };
         // The first value of a name counts.

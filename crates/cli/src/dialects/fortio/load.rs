@@ -86,8 +86,8 @@ pub(super) fn load(command: &Command) -> Result<(), Refused> {
     report(command, &deal, &result, started, &parts)
 }
 
-/// Carries a load out without a word, for who is told the result in another way. `started` is given
-/// a hand on the run before it begins.
+/// Carries a load out and prints nothing: the caller shows the result. `started` is given a hand on
+/// the run before it begins.
 ///
 /// # Errors
 /// Why there is no result, in one line.

@@ -1,6 +1,7 @@
 //! Limits on the change: how they are read, and what they make of two sides.
 
-use super::documents::{failing, side, study};
+use super::documents::{failing, side};
+use super::studies::study;
 use crate::comparison::*;
 use crate::result::Tool;
 

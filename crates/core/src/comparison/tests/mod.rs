@@ -4,3 +4,4 @@ mod decisions;
 mod documents;
 mod foreign;
 mod limits;
+mod studies;

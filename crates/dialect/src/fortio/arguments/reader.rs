@@ -36,7 +36,7 @@ pub(super) struct Reader {
     pub(super) streams: bool,
     pub(super) is_health: bool,
     pub(super) outlives_eof: bool,
-    /// What cannot be done, to be said unless something is wrong.
+    /// Why the command is refused. An error of the command line comes before it.
     pub(super) refused: Option<String>,
 }
 

@@ -1,5 +1,5 @@
 //! Recorded runs under the simulated driver: what becomes of every request and iteration of any
-//! load stands in the result once, beside what an independent tally was told.
+//! load is in the result once, compared with an independent tally.
 
 use plimsoll_core::RunResult;
 use plimsoll_core::executor::{Executor, VuPool};

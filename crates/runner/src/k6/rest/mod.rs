@@ -107,7 +107,7 @@ fn serve(listener: &TcpListener, ended: &UnixStream, counter: &Arc<Counter>) {
         match poll(&mut both, None) {
             Ok(_) if !both[0].revents().is_empty() => return,
             Ok(_) | Err(Errno::INTR) => {}
-            // Without it nobody can be served; the run goes on.
+            // The interface ends here, and the run goes on.
             Err(_) => return,
         }
         let Ok((stream, _)) = listener.accept() else { continue };

@@ -169,7 +169,7 @@ function connectParams(given) {
   return params;
 }
 
-// Host and port of an address, in Go's words where it is none.
+// Host and port of an address. The exception for an invalid one has Go's words.
 function addressOf(address) {
   const wrong = (why) => new Error(
     `connection error: desc = "transport: error while dialing: ${why}"`);

@@ -52,7 +52,7 @@ pub(super) struct Channel {
     pub authority: String,
     pub setup: Setup,
     pub state: State,
-    /// What the script's `connect` has come to; `None` while it waits.
+    /// The outcome of the script's `connect`; `None` while it waits.
     pub outcome: Option<Result<(), String>>,
     /// Calls that wait for a connection.
     pub waiting: Vec<u32>,

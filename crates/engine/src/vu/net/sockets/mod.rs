@@ -109,7 +109,7 @@ struct Socket {
     waiting_bytes: usize,
     /// What the script is being told.
     current: Option<Occurrence>,
-    /// Whether it stands in the list of those that the script is to be told of.
+    /// Whether it is in the list of sockets with events for the script.
     is_heard: bool,
     is_paused: bool,
     /// Bytes of messages that the kernel has not taken.
@@ -372,7 +372,7 @@ impl<D: Driver> Net<D> {
         self.tell_socket(id, SocketEvent::Ended { session_ns }, now_ns, books);
     }
 
-    /// Keeps what the script is to be told.
+    /// Keeps an event for the script.
     fn push(&mut self, id: u32, occurrence: Occurrence) {
         let socket = &mut self.sockets.all[id as usize];
         socket.waiting_bytes += occurrence.bytes();

@@ -1,4 +1,4 @@
-//! What a call has come to, as objects of the script.
+//! The outcome of a call, as objects of the script.
 
 use base64::alphabet::STANDARD;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
