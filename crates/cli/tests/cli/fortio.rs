@@ -253,24 +253,24 @@ fn undated(head: &str) -> Vec<&str> {
 fn the_echo_does_what_the_query_says() {
     let (_folder, server) = FortioServer::all();
     for (path, want, body_bytes) in [
-        ("/", &["HTTP/1.1 200 OK", "Connection: close", "Content-Length: 0"][..], 0),
+        ("/", &["HTTP/1.1 200 OK", "Content-Length: 0", "Connection: close"][..], 0),
         (
             "/x?status=503&size=3&header=A:B",
             &[
                 "HTTP/1.1 503 Service Unavailable",
-                "Connection: close",
                 "A: B",
                 "Content-Length: 3",
                 "Content-Type: application/octet-stream",
+                "Connection: close",
             ],
             3,
         ),
         (
             "/?status=bad",
-            &["HTTP/1.1 400 Bad Request", "Connection: close", "Content-Length: 0"],
+            &["HTTP/1.1 400 Bad Request", "Content-Length: 0", "Connection: close"],
             0,
         ),
-        ("/?delay=1ms", &["HTTP/1.1 200 OK", "Connection: close", "Content-Length: 0"], 0),
+        ("/?delay=1ms", &["HTTP/1.1 200 OK", "Content-Length: 0", "Connection: close"], 0),
     ] {
         let (head, body) = server.get(path);
         assert_eq!((undated(&head), body.len()), (want.to_vec(), body_bytes), "{path}");

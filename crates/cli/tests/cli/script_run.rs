@@ -320,3 +320,26 @@ fn what_cannot_be_is_one_line() {
     assert_eq!(empty.code, Some(1), "{empty:?}");
     assert_eq!(world.report().text("/loader/causes/0/code"), "no_responses");
 }
+
+/// The figures are of HTTP alone, and a script that does more must not look whole.
+#[test]
+fn calls_and_sockets_make_the_result_suspect() {
+    let world = World::new(
+        "import grpc from 'k6/net/grpc'; import ws from 'k6/ws';
+         const client = new grpc.Client();
+         export const options = { vus: 1, iterations: 2 };
+         export default function () {
+           http.get(`${BASE}/`);
+           client.connect(BASE.replace('http://', ''), { plaintext: true, reflect: true });
+           client.invoke('grpc.testing.TestService/EmptyCall', {});
+           ws.connect(`${BASE.replace('http', 'ws')}/ws`, null, (s) => s.on('open', () => s.close()));
+         }",
+    );
+    let finished = world.run(&[]);
+    let report = world.report();
+    assert_eq!(report.ledger(["sent", "ok"]), [2, 2], "{finished:?}");
+    let causes = report.at("/loader/causes").to_string();
+    let says = "the script used 2 calls of gRPC and 2 WebSockets, which these figures leave out";
+    assert!(causes.contains("left_out") && causes.contains(says), "{causes} {finished:?}");
+    assert_ne!(report.text("/loader/verdict"), "valid");
+}

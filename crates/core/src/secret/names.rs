@@ -107,8 +107,8 @@ fn decoded(name: &str) -> String {
     text
 }
 
-/// A text with `%XX` decoded (RFC 3986 section 2.1). Anything else stays as it is. Bytes that are not
-/// UTF-8 become U+FFFD.
+/// A text with `%XX` decoded (RFC 3986 section 2.1). Anything else stays as it is. Bytes that are
+/// not UTF-8 become U+FFFD.
 #[must_use]
 pub fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&percent_decoded_bytes(text)).into_owned()

@@ -45,6 +45,8 @@ pub fn reason_phrase(status: u16) -> &'static str {
         415 => "Unsupported Media Type",
         416 => "Range Not Satisfiable",
         417 => "Expectation Failed",
+        // RFC 2324; the registry keeps the number unused, and many servers send these words.
+        418 => "I'm a teapot",
         421 => "Misdirected Request",
         422 => "Unprocessable Content",
         423 => "Locked",

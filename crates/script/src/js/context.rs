@@ -149,7 +149,7 @@ impl<'js> Context<'js> {
         let text = nul_terminated(text);
         // SAFETY: the text ends with a NUL after its length, as QuickJS asks for.
         unsafe {
-            self.own(ffi::JS_ParseJSON(
+            self.own(ffi::plimsoll_parse_json(
                 self.raw,
                 text.as_ptr().cast(),
                 text.len() - 1,

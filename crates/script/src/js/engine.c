@@ -116,6 +116,7 @@ static const JSMallocFunctions machine_functions = {
 
 #include "lazy.c"
 #include "names.c"
+#include "json.c"
 
 static int fill_context(JSContext *ctx)
 {

@@ -188,6 +188,12 @@ unsafe extern "C" {
         line: c_int,
         flags: c_int,
     ) -> Raw;
+    pub(super) fn plimsoll_parse_json(
+        ctx: *mut Context,
+        text: *const c_char,
+        len: usize,
+        filename: *const c_char,
+    ) -> Raw;
     pub(super) fn plimsoll_need_typed_arrays(ctx: *mut Context) -> c_int;
 
     // quickjs.h
@@ -312,12 +318,6 @@ unsafe extern "C" {
         this: Raw,
         argc: c_int,
         argv: *const Raw,
-    ) -> Raw;
-    pub(super) fn JS_ParseJSON(
-        ctx: *mut Context,
-        text: *const c_char,
-        len: usize,
-        filename: *const c_char,
     ) -> Raw;
     pub(super) fn JS_JSONStringify(ctx: *mut Context, value: Raw, replacer: Raw, space: Raw)
     -> Raw;

@@ -199,9 +199,17 @@ fn sorted(request: &str) -> String {
     let mut lines = head.split("\r\n");
     let first = lines.next().unwrap_or_default();
     let mut fields: Vec<String> = lines
-        .map(|line| match line.starts_with("User-Agent: Grafana k6/") {
-            true => "User-Agent: k6".to_owned(),
-            false => line.to_owned(),
+        .map(|line| match line.split_once(": ") {
+            Some(("User-Agent", agent)) if agent.starts_with("Grafana k6/") => {
+                "User-Agent: k6".to_owned()
+            }
+            // k6 takes cookies of the params out of a map, in any order.
+            Some(("Cookie", cookies)) => {
+                let mut cookies: Vec<&str> = cookies.split("; ").collect();
+                cookies.sort_unstable();
+                format!("Cookie: {}", cookies.join("; "))
+            }
+            _ => line.to_owned(),
         })
         .collect();
     fields.sort();

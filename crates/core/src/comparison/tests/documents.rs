@@ -504,20 +504,6 @@ fn a_change_that_goes_against_the_medians_is_explained() {
     assert!(note.is_some_and(|note| note.starts_with("rate")), "{:?}", found.cases[0]);
 }
 
-/// Looking up each run and each case takes no look at every other.
-#[test]
-fn sides_of_many_runs_are_read_in_one_pass() {
-    let mut many = study("wrk", "wrk {url}", &["few"], 1.0);
-    let run = many.cases[0].runs[0].clone();
-    many.cases[0].runs = (0..20_000)
-        .map(|i| CaseRun { repeat: i, started_at: format!("{i:06}"), ..run.clone() })
-        .collect();
-    let base = Side::of_study("base", &many);
-    let found = contrast(&base, &base);
-    assert_eq!(found.base.runs, 20_000);
-    assert_eq!(found.notes, ["both sides are the same runs: there is nothing to compare"]);
-}
-
 /// A key that counts how often it is looked at.
 #[derive(Clone, Copy)]
 struct Looked<'c>(u32, &'c Cell<u64>);

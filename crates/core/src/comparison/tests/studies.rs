@@ -98,3 +98,17 @@ fn nothing_on_a_side_is_no_panic() {
     let none = Side::of_study("none", &Study::default());
     assert!(contrast(&none, &none).cases.is_empty());
 }
+
+/// Looking up each run and each case takes no look at every other.
+#[test]
+fn sides_of_many_runs_are_read_in_one_pass() {
+    let mut many = study("wrk", "wrk {url}", &["few"], 1.0);
+    let run = many.cases[0].runs[0].clone();
+    many.cases[0].runs = (0..20_000)
+        .map(|i| CaseRun { repeat: i, started_at: format!("{i:06}"), ..run.clone() })
+        .collect();
+    let base = Side::of_study("base", &many);
+    let found = contrast(&base, &base);
+    assert_eq!(found.base.runs, 20_000);
+    assert_eq!(found.notes, ["both sides are the same runs: there is nothing to compare"]);
+}

@@ -13,7 +13,8 @@ pub(in crate::fortio) fn header(text: &str) -> Option<(String, Option<String>)> 
     Some((canonical(name.trim()), value))
 }
 
-/// A field's name as Go's `CanonicalMIMEHeaderKey` spells it: capitals at the start and after dashes.
+/// A field's name as Go's `CanonicalMIMEHeaderKey` spells it: capitals at the start and after
+/// dashes.
 #[must_use]
 pub fn canonical(name: &str) -> String {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);

@@ -14,10 +14,14 @@ const UNITS_MS = { d: 86400000, h: 3600000, m: 60000, s: 1000, ms: 1, us: 1e-3, 
 // A version 4 UUID; one of the global crypto if the argument is set.
 export function uuidv4(secure) {
   if (secure) return crypto.randomUUID();
-  return 'xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx'.replace(/[xy]/g, (letter) => {
-    const digit = Math.floor(Math.random() * 16);
-    return (letter === 'x' ? digit : (digit & 3) | 8).toString(16);
-  });
+  const [a, b, c, d] = [hex(), hex(), hex(), hex()];
+  const variant = '89ab'[Math.floor(Math.random() * 4)];
+  return `${a}-${b.slice(0, 4)}-4${b.slice(5)}-${variant}${c.slice(0, 3)}-${c.slice(4)}${d}`;
+}
+
+// 8 random digits.
+function hex() {
+  return (Math.floor(Math.random() * 0x100000000) + 0x100000000).toString(16).slice(1);
 }
 
 // Both ends are included.

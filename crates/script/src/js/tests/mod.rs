@@ -6,6 +6,7 @@ mod cancelled;
 mod files;
 mod grpc;
 mod html;
+mod json;
 mod libraries;
 mod limits;
 mod modules;
