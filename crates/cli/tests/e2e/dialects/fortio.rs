@@ -3,7 +3,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use super::outputs::shape;
 use super::recorder::Recorder;
@@ -109,6 +109,8 @@ fn unversioned(request: String) -> String {
 struct Echo {
     child: Child,
     address: String,
+    /// fortio ends when it prints where nobody reads.
+    _out: BufReader<ChildStdout>,
     _folder: tempfile::TempDir,
 }
 
@@ -126,12 +128,12 @@ impl Echo {
             .stderr(Stdio::null())
             .spawn()
             .expect("started");
-        let out = BufReader::new(child.stdout.take().expect("piped"));
-        let url = out.lines().map_while(Result::ok).find(|line| line.contains("http://"));
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let url = out.by_ref().lines().map_while(Result::ok).find(|line| line.contains("http://"));
         let url = url.expect("where it is");
         let address =
             url.trim().trim_start_matches("http://").trim_end_matches("/fortio/").to_owned();
-        Self { child, address, _folder: folder }
+        Self { child, address, _out: out, _folder: folder }
     }
 
     /// The answer to a request, without what differs each time.
@@ -140,7 +142,8 @@ impl Echo {
         stream.write_all(request.as_bytes()).expect("sent");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).expect("an answer");
-        let end = answer.windows(4).position(|part| part == b"\r\n\r\n").expect("a head") + 4;
+        let end = answer.windows(4).position(|part| part == b"\r\n\r\n");
+        let end = end.unwrap_or_else(|| panic!("{}: no head for {request}", self.address)) + 4;
         let head = String::from_utf8_lossy(&answer[..end]).into_owned();
         let lines = head.lines().filter(|line| !line.is_empty());
         let plain = |line: &str| match line.split_once(": ") {
