@@ -346,11 +346,13 @@ impl<D: Driver, T: Tally> Worker<D, T> {
     }
 
     fn look_at_deadlines(&mut self) {
-        while let Some(user) = self.deadlines.pop(self.now_ns) {
+        // As with timeouts: what came before a pause has yet to be told.
+        let by_ns = self.net.driver.caught_up_ns();
+        while let Some(user) = self.deadlines.pop(by_ns) {
             let known = &self.users[user as usize];
-            if self.cut_off_ns(known) <= self.now_ns {
+            if self.cut_off_ns(known) <= by_ns {
                 self.interrupt(user);
-            } else if known.wake_ns() <= self.now_ns {
+            } else if known.wake_ns() <= by_ns {
                 match known.doing {
                     Doing::Resting(_) => self.go_free(user),
                     _ => self.enqueue(user),

@@ -352,18 +352,20 @@ impl<D: Driver> Net<D> {
         self.deadlines.next_ns().min(self.grpc.next_ns()).min(self.sockets.next_ns())
     }
 
-    /// Looks at what is due: timeouts, and requests that were held back.
+    /// Looks at what is due: timeouts, and requests that were held back. Compared with the time up
+    /// to which everything received has been taken: after a pause the clock is far ahead of that.
     pub(super) fn look<T: Tally>(&mut self, now_ns: u64, users: &[User], books: &mut Books<T>) {
-        while let Some(id) = self.deadlines.pop(now_ns) {
+        let by_ns = self.driver.caught_up_ns();
+        while let Some(id) = self.deadlines.pop(by_ns) {
             let call = &self.calls[id as usize];
             let deadline_ns = call.deadline_ns;
             match call.phase {
                 Phase::Free | Phase::Ended => continue,
-                _ if deadline_ns <= now_ns => {
+                _ if deadline_ns <= by_ns => {
                     self.give_up(id, &Fault::TimedOut, now_ns, users, books);
                     continue;
                 }
-                Phase::Held(until_ns) if until_ns <= now_ns => {
+                Phase::Held(until_ns) if until_ns <= by_ns => {
                     self.find_way(id, now_ns, users, books);
                 }
                 Phase::Held(until_ns) => self.deadlines.watch(id, until_ns),
@@ -371,7 +373,7 @@ impl<D: Driver> Net<D> {
                     let (user, site) = (call.user, call.site);
                     let owned = &self.owned[user as usize].wires;
                     match self.wires.oldest_opening(owned, site) {
-                        Some((wire, since_ns)) if since_ns + DIAL_NS <= now_ns => {
+                        Some((wire, since_ns)) if since_ns + DIAL_NS <= by_ns => {
                             let fault = OwnedFault::ConnectTimedOut;
                             self.broken((wire, true), &fault, now_ns, users, books);
                         }
@@ -385,9 +387,9 @@ impl<D: Driver> Net<D> {
                 self.deadlines.watch(id, deadline_ns);
             }
         }
-        self.look_at_sockets(now_ns, books);
+        self.look_at_sockets((by_ns, now_ns), books);
         self.go_on(now_ns, users, books);
-        self.look_at_calls(&mut Around { now_ns, users, books });
+        self.look_at_calls(by_ns, &mut Around { now_ns, users, books });
     }
 
     /// Ends a request without an answer from the server.

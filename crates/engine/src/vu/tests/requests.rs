@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use plimsoll_core::executor::Executor;
-use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimOptions};
+use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimOptions, Window};
 
 use super::{Kept, MS, Run, S, cast, program, role, run_with};
 
@@ -136,6 +136,22 @@ fn what_fails_has_a_number() {
         let run = once(body, sim, MS);
         assert_eq!(run.kept.requests.len(), 1, "{body}");
         assert_eq!(run.kept.requests[0].error_code, number, "{body}");
+    }
+}
+
+/// The tester stands still while the answer comes, and until long after the timeout.
+#[test]
+fn what_came_in_time_during_a_pause_is_answered() {
+    for (path, number) in [("/", 0), ("/never", 1050)] {
+        let body = format!("http.get(base + '{path}', {{timeout: 500}})");
+        let begin_ns = once(&body, SimOptions::default(), 100 * MS).begin_ns;
+        for readiness in [false, true] {
+            let pause = Some(Window { at_ns: begin_ns + 50 * MS, for_ns: 2 * S });
+            let sim = SimOptions { pause, readiness, ..SimOptions::default() };
+            let run = once(&body, sim, 100 * MS);
+            let codes: Vec<u16> = run.kept.requests.iter().map(|it| it.error_code).collect();
+            assert_eq!(codes, [number], "{path}, readiness {readiness}");
+        }
     }
 }
 

@@ -447,13 +447,13 @@ impl<D: Driver> Net<D> {
     }
 
     /// Looks at what is due.
-    pub(super) fn look_at_calls<T: Tally>(&mut self, around: &mut Around<'_, T>) {
-        while let Some(id) = self.grpc.deadlines.pop(around.now_ns) {
+    pub(super) fn look_at_calls<T: Tally>(&mut self, by_ns: u64, around: &mut Around<'_, T>) {
+        while let Some(id) = self.grpc.deadlines.pop(by_ns) {
             let call = &self.grpc.calls[id as usize];
             if !call.is_open() || call.deadline_ns == u64::MAX {
                 continue;
             }
-            if call.deadline_ns <= around.now_ns {
+            if call.deadline_ns <= by_ns {
                 let text = words::DEADLINE.as_bytes();
                 self.end_call(id, words::code::DEADLINE_EXCEEDED, text, around);
             } else {
@@ -461,12 +461,12 @@ impl<D: Driver> Net<D> {
                 self.grpc.deadlines.watch(id, deadline_ns);
             }
         }
-        while let Some(id) = self.grpc.channel_deadlines.pop(around.now_ns) {
+        while let Some(id) = self.grpc.channel_deadlines.pop(by_ns) {
             let channel = &self.grpc.channels[id as usize];
             if !matches!(channel.state, State::Naming | State::Dialling(_)) {
                 continue;
             }
-            if channel.deadline_ns <= around.now_ns {
+            if channel.deadline_ns <= by_ns {
                 self.fail_channel(id, words::DEADLINE, around);
             } else {
                 let deadline_ns = channel.deadline_ns;

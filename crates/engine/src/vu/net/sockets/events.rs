@@ -201,17 +201,17 @@ impl<D: Driver> Net<D> {
     /// Looks at what is due.
     pub(in crate::vu::net) fn look_at_sockets<T: Tally>(
         &mut self,
-        now_ns: u64,
+        (by_ns, now_ns): (u64, u64),
         books: &mut Books<T>,
     ) {
         self.part_due(now_ns);
-        while let Some(id) = self.sockets.deadlines.pop(now_ns) {
+        while let Some(id) = self.sockets.deadlines.pop(by_ns) {
             let socket = &self.sockets.all[id as usize];
             let (phase, deadline_ns) = (socket.phase, socket.deadline_ns);
             if matches!(phase, Phase::Free | Phase::Over) || deadline_ns == u64::MAX {
                 continue;
             }
-            if deadline_ns > now_ns {
+            if deadline_ns > by_ns {
                 self.sockets.deadlines.watch(id, deadline_ns);
                 continue;
             }
