@@ -1,7 +1,10 @@
-//! Progress while a test runs: frames of totals and scenarios on stdout, each second, or ten times
-//! a second on a terminal.
+//! Progress while a test runs: what it is, then frames of totals and scenarios on stdout, each
+//! second, or ten times a second on a terminal.
+//!
+//! All of it is written on a thread of its own: stdout may be a pipe that nobody empties, and the
+//! load does not wait for that.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -15,17 +18,26 @@ use crate::terminal;
 pub(super) struct Progress<'a> {
     test: &'a Test,
     handle: &'a Handle,
+    /// What comes before the frames.
+    banner: String,
     frame: Frame,
     is_tty: bool,
 }
 
 impl<'a> Progress<'a> {
-    pub(super) fn new(test: &'a Test, handle: &'a Handle, is_tty: bool, has_colors: bool) -> Self {
-        Self { test, handle, frame: Frame::new(is_tty, has_colors), is_tty }
+    pub(super) fn new(
+        test: &'a Test,
+        handle: &'a Handle,
+        banner: String,
+        has_colors: bool,
+    ) -> Self {
+        let is_tty = io::stdout().is_terminal();
+        Self { test, handle, banner, frame: Frame::new(is_tty, has_colors), is_tty }
     }
 
-    /// Shows frames until the other end is dropped.
+    /// Shows the banner, and frames until the other end is dropped.
     pub(super) fn show(&mut self, ended: &Receiver<()>) {
+        write(&self.banner);
         let period = Duration::from_millis(if self.is_tty { 100 } else { 1000 });
         while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(period) {
             self.print(false);

@@ -1,6 +1,5 @@
-//! `k6 run`: load, print the banner, run and show the progress, print the summary.
+//! `k6 run`: load, run and show the progress, print the summary.
 
-use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -77,10 +76,8 @@ pub(super) fn run(given: &ArgMatches, log: &Log) -> Result<(ExitCode, Vec<String
     let no_color = args::switch(given, "no-color") == Some(true)
         || variable("K6_NO_COLOR").is_some_and(|text| text != "false");
     let has_colors = terminal::has_color(no_color);
-    if !is_quiet {
-        let (script, outputs) = (loaded.name.as_str(), &outputs.descriptions()[..]);
-        write(&banner(&test.configuration, Banner { script, outputs, has_colors }));
-    }
+    let (script, descriptions) = (loaded.name.as_str(), outputs.descriptions());
+    let banner = banner(&test.configuration, Banner { script, outputs: &descriptions, has_colors });
     let writing = outputs.start(test)?;
     let handle = test.handle();
     stop.guard(&handle);
@@ -94,7 +91,7 @@ pub(super) fn run(given: &ArgMatches, log: &Log) -> Result<(ExitCode, Vec<String
     if test.configuration.options.paused == Some(true) {
         handle.pause();
     }
-    let mut progress = Progress::new(test, &handle, io::stdout().is_terminal(), has_colors);
+    let mut progress = Progress::new(test, &handle, banner, has_colors);
     let ran = run_beside(test, &handle, log, points, (!is_quiet).then_some(&mut progress));
     if ran.is_ok() && test.configuration.options.linger == Some(true) {
         if !is_quiet {
