@@ -17,6 +17,7 @@ use crate::plan_file::Runs;
 use crate::refusal::refusal;
 use crate::run_args::RunFlags;
 use crate::terminal;
+use crate::value_args::is_script;
 
 /// Help is no wider than this, however wide the terminal is.
 const HELP_COLUMNS_MAX: usize = 100;
@@ -50,11 +51,14 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Given, 
     let matches = definition.try_get_matches_from(&arguments);
     let matches = matches.map_err(|error| refusal(&error, &arguments))?;
     if let Some(("run", given)) = matches.subcommand()
-        && let Some(run) = ScriptRun::asked(given, &run_definition())?
+        && given.get_one::<String>("url").is_some_and(|url| is_script(url))
         && let Command::Run(flags) =
             command_of(&matches).map_err(|error| refusal(&error, &arguments))?
     {
-        return Ok(Given::Script(run, flags));
+        let script = ScriptRun::asked(&flags, given_flags(given, &run_definition()));
+        if let Some(script) = script.map_err(|unfit| Exit::Usage(unfit.text))? {
+            return Ok(Given::Script(script, flags));
+        }
     }
     if let Some(("run", given)) = matches.subcommand()
         && let Some(runs) = Runs::asked(given, &run_definition())?
@@ -71,6 +75,15 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Given, 
         }
     }
     command_of(&matches).map(Given::Command).map_err(|error| refusal(&error, &arguments))
+}
+
+/// The flags that stand on the command line: each by its name in the definition, and as one writes
+/// it.
+fn given_flags(given: &ArgMatches, definition: &clap::Command) -> Vec<(String, String)> {
+    let is_given =
+        |arg: &&Arg| given.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let named = |arg: &Arg| (arg.get_id().to_string(), format!("--{}", key(arg)));
+    definition.get_arguments().filter(is_given).map(named).collect()
 }
 
 /// The first flag among these arguments that a search has no place for, in a line.

@@ -29,6 +29,7 @@ mod k6;
 mod lab;
 mod lab_args;
 mod listen;
+mod load;
 mod manual;
 mod message;
 mod messages;
@@ -61,6 +62,7 @@ use std::process::ExitCode;
 use args::{Command, Original};
 use command_line::Given;
 use exit::Exit;
+use load::Load;
 
 fn main() -> ExitCode {
     let outcome = match command_line::parse(std::env::args_os()) {
@@ -77,7 +79,7 @@ fn main() -> ExitCode {
 
 fn carry_out(command: Command) -> Result<ExitCode, Exit> {
     match command {
-        Command::Run(flags) => repeat::run(&flags),
+        Command::Run(flags) => Load::Scenarios(plan::plan(&flags)?.into()).run(&flags),
         Command::Find(flags) => find::find(*flags),
         Command::Manual(flags) => manual::manual(&flags),
         Command::Serve(flags) => serve::serve(&flags),

@@ -39,7 +39,7 @@ pub(crate) fn repeated(
     scenarios: &Scenarios,
     seed: u64,
 ) -> Result<Scenarios, Fault> {
-    if flags.request.form.is_empty() || scenarios.plain().is_none() {
+    if seed == flags.seed || flags.request.form.is_empty() || scenarios.plain().is_none() {
         return Ok(scenarios.with_seed(seed));
     }
     Ok(seeded(flags, seed)?.into())

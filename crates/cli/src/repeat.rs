@@ -1,4 +1,4 @@
-//! `plimsoll run`, and runs in turn: those of a plan file, and the repeats of a run (`--repeat`).
+//! Runs in turn: those of a plan file, and the repeats of a run (`--repeat`).
 //!
 //! Several runs take turns with their repeats, A B C A B C and not A A A B B B, so that a change on
 //! the machine meanwhile affects all of them alike. Each repeat has its own seed and its own
@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use plimsoll_core::RunResult;
-use plimsoll_core::repeats::{Repeats, seed_of};
+use plimsoll_core::repeats::Repeats;
 use plimsoll_core::result::Tool;
-use plimsoll_core::scenario::Scenarios;
 
 use crate::ending::say;
 use crate::exit::{COULD_NOT_RUN, Exit, GATE, USAGE, VERDICT};
+use crate::load::Load;
 use crate::output_args::{Format, OutputFlags};
 use crate::outputs::{Outputs, has_report_on_stdout};
 use crate::run_args::RunFlags;
@@ -36,7 +36,7 @@ pub(crate) struct Job<'a> {
     pub name: Option<&'a str>,
     pub flags: &'a RunFlags,
     /// What its first repeat does. The others have seeds of their own.
-    pub scenarios: &'a Scenarios,
+    pub load: &'a Load,
 }
 
 /// A report of one run that all repeats would write to the same place.
@@ -65,20 +65,6 @@ struct Turn<'a> {
     outputs: Option<Outputs>,
     results: Vec<RunResult>,
     has_ended: bool,
-}
-
-/// Runs the flags' plan, as often as they say.
-///
-/// # Errors
-/// When nothing could be run or a report could not be written.
-pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
-    let scenarios = Scenarios::from(crate::plan::plan(flags)?);
-    say(&crate::plan::notes(&scenarios));
-    if flags.repeat > 1 {
-        check(flags)?;
-        return take_turns(&[Job { name: None, flags, scenarios: &scenarios }]);
-    }
-    crate::run::carry_out(&scenarios, flags, Outputs::open(&flags.outputs)?, "")?.1
 }
 
 /// Finds what cannot be said of several repeats.
@@ -205,11 +191,10 @@ impl<'a> Turn<'a> {
         if flags.repeat == 1 {
             self.has_ended = true;
             self.announce()?;
-            let scenarios = self.job.scenarios;
-            say(&crate::plan::notes(scenarios));
+            say(&self.job.load.notes());
             let outputs =
                 Outputs::open(&with_paths(&flags.outputs, &|path| Some(numbered(path, 1))))?;
-            return crate::run::carry_out(scenarios, flags, outputs, "")?.1;
+            return self.job.load.carry_out(flags, 1, outputs, "")?.1;
         }
         let ran = self.carry_out(repeat);
         let is_last = match &ran {
@@ -227,13 +212,11 @@ impl<'a> Turn<'a> {
         if repeat == 1 {
             self.outputs = Some(Outputs::open(&of_all(&flags.outputs))?);
         }
-        let seed = seed_of(flags.seed, repeat);
-        let scenarios = crate::plan::repeated(flags, self.job.scenarios, seed)?;
         let outputs = Outputs::open(&of_one(&flags.outputs, repeat))?;
         let name = self.job.name.map(|name| format!("{name} ")).unwrap_or_default();
         let title = format!("{name}{repeat} of {}", flags.repeat);
-        let (result, ended) = crate::run::carry_out(&scenarios, flags, outputs, &title)?;
-        self.results.push(result);
+        let (result, ended) = self.job.load.carry_out(flags, repeat, outputs, &title)?;
+        self.results.extend(result);
         ended
     }
 

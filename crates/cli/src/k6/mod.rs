@@ -29,7 +29,7 @@ use plimsoll_io::clock;
 
 use crate::exit::Exit;
 use log::{Log, Wanted};
-pub(crate) use report::ScriptRun;
+pub(crate) use report::{ScriptRun, Unfit};
 
 /// The version of k6 that is followed.
 const K6_VERSION: &str = "2.2.0";

@@ -8,8 +8,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
 use plimsoll_core::RunResult;
 use plimsoll_core::secret::Masks;
 use plimsoll_core::units::format_duration;
@@ -23,9 +21,9 @@ use super::log::{Log, Wanted};
 use super::run::Stop;
 use super::script::{Asked, evaluate, module_cache};
 use super::variable;
-use crate::args::key;
 use crate::ending::{end, say};
 use crate::exit::{Exit, print};
+use crate::load::Load;
 use crate::outputs::Outputs;
 use crate::progress::Live;
 use crate::run::{beside, explain};
@@ -34,12 +32,13 @@ use crate::signals::Caught;
 use crate::value_args::is_script;
 
 /// Flags that a script's run has, by their names in the definition.
-const FIT: [&str; 30] = [
+const FIT: [&str; 31] = [
     "url",
     "connections",
     "duration",
     "requests",
     "env",
+    "repeat",
     "threads",
     "driver",
     "seed",
@@ -68,7 +67,7 @@ const FIT: [&str; 30] = [
 ];
 
 /// What to do instead of flags that it does not have.
-const UNFIT: [(&str, &str); 15] = [
+const UNFIT: [(&str, &str); 14] = [
     ("rate", "set an arrival rate in the script: options.scenarios"),
     ("arrival", "set an arrival rate in the script: options.scenarios"),
     ("stages", "set stages in the script: options.scenarios"),
@@ -80,91 +79,134 @@ const UNFIT: [(&str, &str); 15] = [
     ("wait", "wait for the server in the script's setup()"),
     ("expect", "use check() in the script, and thresholds on it"),
     ("script", "the script is the whole load: give it alone"),
-    ("repeat", "run it again and compare the documents"),
     ("spin", "virtual users sleep while they wait"),
     ("pin", "set the CPUs of the process with taskset"),
     ("plan", "give either a plan file or a script"),
 ];
 
-/// A script's run as the command line asks for it.
+/// A script's run as flags or a plan file ask for it.
 #[derive(Debug)]
 pub(crate) struct ScriptRun {
     path: String,
     vus: Option<u32>,
 }
 
+/// A flag that a script's run does not have, or has with other values.
+#[derive(Debug)]
+pub(crate) struct Unfit {
+    /// The flag, by its name in the definition.
+    pub id: String,
+    /// What is wrong and what to do, in a line.
+    pub text: String,
+}
+
 impl ScriptRun {
-    /// The run of a script, if the arguments of `run` name one. `definition` is that of `run`.
+    /// The run of a script, if the flags name one. What was given comes with the name that a flag
+    /// has in the definition and the name that the user gave it.
     ///
     /// # Errors
-    /// A flag that a script's run does not have, in a line.
-    pub(crate) fn asked(given: &ArgMatches, definition: &Command) -> Result<Option<Self>, Exit> {
-        let Some(path) = given.get_one::<String>("url").filter(|url| is_script(url)) else {
-            return Ok(None);
-        };
-        let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
-        let unfit = definition.get_arguments().find(|arg| {
-            let id = arg.get_id().as_str();
-            !FIT.contains(&id) && is_given(id)
-        });
-        if let Some(arg) = unfit {
-            let id = arg.get_id().as_str();
-            let advice = UNFIT.iter().find(|(name, _)| *name == id);
-            let advice = advice.map_or("set it in the script", |(_, advice)| advice);
-            let text = format!("the run of a script has no --{}: {advice}", key(arg));
-            return Err(Exit::Usage(text));
+    /// The first flag that a script's run does not have.
+    pub(crate) fn asked(
+        flags: &RunFlags,
+        given: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Option<Self>, Unfit> {
+        let Some(path) = flags.url.clone().filter(|url| is_script(url)) else { return Ok(None) };
+        let mut vus = None;
+        for (id, name) in given {
+            if !FIT.contains(&id.as_str()) {
+                let advice = UNFIT.iter().find(|(unfit, _)| *unfit == id);
+                let advice = advice.map_or("set it in the script", |(_, advice)| advice);
+                return Err(Unfit {
+                    text: format!("the run of a script has no {name}: {advice}"),
+                    id,
+                });
+            }
+            if id == "connections" {
+                let (count, None) = flags.connections else {
+                    let text = format!(
+                        "{name} MIN..MAX is for connections: of a script, {name} N is the number of \
+                         virtual users"
+                    );
+                    return Err(Unfit { text, id });
+                };
+                vus = Some(count);
+            }
         }
-        let vus = given.get_one::<(u32, Option<u32>)>("connections");
-        let vus = vus.filter(|_| is_given("connections"));
-        if let Some((_, Some(_))) = vus {
-            let text =
-                "-c MIN..MAX is for connections: of a script, -c N is the number of virtual users";
-            return Err(Exit::Usage(text.to_owned()));
-        }
-        Ok(Some(Self { path: path.clone(), vus: vus.map(|(vus, _)| *vus) }))
+        Ok(Some(Self { path, vus }))
     }
 
-    /// Carries the run out and writes its reports.
+    /// Carries the run out as often as its flags say, or prints what it would do.
     ///
     /// # Errors
     /// Why nothing was run, or what could not be written.
-    pub(crate) fn run(&self, flags: &RunFlags) -> Result<ExitCode, Exit> {
-        let log = Log::start(&wanted(flags)).map_err(exit_of)?;
-        let done = self.run_logged(flags, &log);
-        log.finish();
-        let (result, caught) = match done? {
-            Done::Result(result, caught) => (result, caught),
-            Done::Ended(code) => return Ok(code),
-        };
-        Ok(caught.code().unwrap_or_else(|| end(&result, flags.outputs.quiet)))
+    pub(crate) fn run(self, flags: &RunFlags) -> Result<ExitCode, Exit> {
+        if flags.print_plan { self.print_plan(flags) } else { Load::Script(self).run(flags) }
     }
 
-    fn run_logged(&self, flags: &RunFlags, log: &Log) -> Result<Done, Exit> {
+    /// Prints what the script would do, a line for each scenario.
+    fn print_plan(&self, flags: &RunFlags) -> Result<ExitCode, Exit> {
+        let log = Log::start(&wanted(flags)).map_err(exit_of)?;
+        let test = self.load(flags, flags.seed, &log, &AtomicBool::new(false));
+        log.finish();
+        let planned = test.map_err(exit_of)?.plan(&self.terms(flags, flags.seed));
+        let planned = planned.map_err(|error| explain(RunnerError::from(error)))?;
+        Ok(print(&scenario_lines(&planned)))
+    }
+
+    /// Carries the run out once and writes its reports. The title stands before the live progress.
+    /// Gives the result, and how the run ended as [`crate::run::carry_out`] does. A signal that
+    /// comes before the load leaves no result.
+    ///
+    /// # Errors
+    /// Why nothing was run, or what could not be written.
+    pub(crate) fn carry_out(
+        &self,
+        flags: &RunFlags,
+        seed: u64,
+        outputs: Outputs,
+        title: &str,
+    ) -> Result<(Option<RunResult>, Result<ExitCode, Exit>), Exit> {
+        let log = Log::start(&wanted(flags)).map_err(exit_of)?;
         let stop = Arc::new(Stop::default());
         let on_signal = Arc::clone(&stop);
         let caught = Caught::watch(move || on_signal.stop())
             .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
-        let test = match self.load(flags, log, &stop.is_stopped) {
-            Ok(test) => test,
-            Err(refused) if refused.code == K6Code::Interrupted => {
-                return Ok(Done::Ended(caught.code().unwrap_or(ExitCode::FAILURE)));
+        let once = Once { flags, seed, title };
+        let done = self.load_and_report(once, outputs, &log, &stop);
+        log.finish();
+        Ok(match done? {
+            Done::Result(result) => {
+                let code = caught.code().unwrap_or_else(|| end(&result, flags.outputs.quiet));
+                (Some(*result), Ok(code))
             }
-            Err(refused) => return Err(exit_of(refused)),
+            Done::NotCarriedOut(result, reason) => (Some(*result), Err(Exit::CouldNotRun(reason))),
+            Done::Interrupted => (None, Ok(caught.code().unwrap_or(ExitCode::FAILURE))),
+        })
+    }
+
+    fn load_and_report(
+        &self,
+        once: Once<'_>,
+        mut outputs: Outputs,
+        log: &Log,
+        stop: &Stop,
+    ) -> Result<Done, Exit> {
+        let Once { flags, seed, title } = once;
+        let (test, planned) = match self.planned(flags, seed, log, stop) {
+            Ok(Some(planned)) => planned,
+            Ok(None) => {
+                outputs.discard();
+                return Ok(Done::Interrupted);
+            }
+            Err(exit) => {
+                outputs.discard();
+                return Err(exit);
+            }
         };
-        let terms = self.terms(flags);
-        let planned = test.plan(&terms).map_err(|error| explain(RunnerError::from(error)))?;
-        if flags.print_plan {
-            return Ok(Done::Ended(print(&scenario_lines(&planned))));
-        }
-        let mut outputs = Outputs::open(&flags.outputs)?;
-        if test.program.function("handleSummary").is_some() {
-            let note = "note: handleSummary() is not called: `plimsoll k6 run` calls it";
-            say(&[note.to_owned()]);
-        }
         let handle = test.handle();
         stop.guard(&handle);
         let is_quiet = flags.outputs.quiet;
-        let live = Live::new(!is_quiet && !flags.outputs.no_progress, "");
+        let live = Live::new(!is_quiet && !flags.outputs.no_progress, title);
         let mut series = Ok(());
         let news = &mut |news: News<'_>| {
             if let News::Measuring(figures) | News::Interval(figures, _) = news {
@@ -182,30 +224,45 @@ impl ScriptRun {
             Ok(result) => {
                 outputs.write(&result)?;
                 series?;
-                Ok(Done::Result(Box::new(result), caught))
+                Ok(Done::Result(Box::new(result)))
             }
             Err(RecordError::Refused(refused)) if refused.code == K6Code::Interrupted => {
                 outputs.discard();
-                Ok(Done::Ended(caught.code().unwrap_or(ExitCode::FAILURE)))
+                Ok(Done::Interrupted)
             }
-            Err(error) => {
-                let exit = match error {
-                    RecordError::Refused(refused) => exit_of(refused),
-                    RecordError::Run(error) => explain(error),
-                };
-                if let Exit::CouldNotRun(reason) = &exit {
-                    outputs
-                        .without_text()
-                        .write(&plimsoll_engine::not_carried_out(&planned.run, reason))?;
-                } else {
-                    outputs.discard();
-                }
-                Err(exit)
-            }
+            Err(error) => not_carried_out(&planned, error, outputs),
         }
     }
 
-    fn load(&self, flags: &RunFlags, log: &Log, stop: &AtomicBool) -> Result<Test, Refused> {
+    /// Reads the script and plans its run; `None` if a signal came meanwhile.
+    fn planned(
+        &self,
+        flags: &RunFlags,
+        seed: u64,
+        log: &Log,
+        stop: &Stop,
+    ) -> Result<Option<(Test, Planned)>, Exit> {
+        let test = match self.load(flags, seed, log, &stop.is_stopped) {
+            Ok(test) => test,
+            Err(refused) if refused.code == K6Code::Interrupted => return Ok(None),
+            Err(refused) => return Err(exit_of(refused)),
+        };
+        let planned = test.plan(&self.terms(flags, seed));
+        let planned = planned.map_err(|error| explain(RunnerError::from(error)))?;
+        if test.program.function("handleSummary").is_some() {
+            let note = "note: handleSummary() is not called: `plimsoll k6 run` calls it";
+            say(&[note.to_owned()]);
+        }
+        Ok(Some((test, planned)))
+    }
+
+    fn load(
+        &self,
+        flags: &RunFlags,
+        seed: u64,
+        log: &Log,
+        stop: &AtomicBool,
+    ) -> Result<Test, Refused> {
         let env = flags.env.iter().map(|variable| variable.reveal().clone()).collect();
         let runtime = RuntimeFlags { env, ..RuntimeFlags::default() };
         let own = Flags {
@@ -224,7 +281,7 @@ impl ScriptRun {
                 ..Sources::default()
             },
             user_agent: concat!("plimsoll/", env!("CARGO_PKG_VERSION")).to_owned(),
-            seed: flags.seed,
+            seed,
             is_verbose: false,
             driver: crate::plan::driver(flags.driver),
             workers: flags.threads,
@@ -235,14 +292,14 @@ impl ScriptRun {
         evaluate(asked, log, stop).map(|(test, _)| test)
     }
 
-    fn terms(&self, flags: &RunFlags) -> Terms {
+    fn terms(&self, flags: &RunFlags, seed: u64) -> Terms {
         Terms {
             script: self.path.clone(),
             gates: flags.conditions.gate.clone(),
             abort_when: flags.conditions.abort_when.clone(),
             require_valid: flags.require_valid,
             control: flags.control.as_ref().map(|path| path.display().to_string()),
-            seed: flags.seed,
+            seed,
             driver: crate::plan::driver(flags.driver),
             masks: Masks { names: flags.redact.clone(), shows_all: flags.show_secrets },
         }
@@ -255,11 +312,37 @@ fn scenario_lines(planned: &Planned) -> String {
     scenarios.map(|it| format!("{}: {}: {}\n", it.name, it.executor, it.load)).collect()
 }
 
+/// One of the runs that flags ask for.
+struct Once<'a> {
+    flags: &'a RunFlags,
+    /// Its own seed.
+    seed: u64,
+    /// What stands before its live progress.
+    title: &'a str,
+}
+
 /// What came of a run.
 enum Done {
-    Result(Box<RunResult>, Caught),
-    /// There is nothing to report: only the plan was asked for, or a signal came first.
-    Ended(ExitCode),
+    Result(Box<RunResult>),
+    /// Reports say why there was no load.
+    NotCarriedOut(Box<RunResult>, String),
+    /// A signal came before the load.
+    Interrupted,
+}
+
+/// Reports why there was no load, unless the user is to ask otherwise.
+fn not_carried_out(planned: &Planned, error: RecordError, outputs: Outputs) -> Result<Done, Exit> {
+    let exit = match error {
+        RecordError::Refused(refused) => exit_of(refused),
+        RecordError::Run(error) => explain(error),
+    };
+    let Exit::CouldNotRun(reason) = exit else {
+        outputs.discard();
+        return Err(exit);
+    };
+    let result = plimsoll_engine::not_carried_out(&planned.run, &reason);
+    outputs.without_text().write(&result)?;
+    Ok(Done::NotCarriedOut(Box::new(result), reason))
 }
 
 /// Lines of the script go to stderr, as those of `plimsoll k6` do.

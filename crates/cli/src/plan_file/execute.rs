@@ -25,11 +25,8 @@ pub(crate) fn execute(runs: &Runs) -> Result<ExitCode, Exit> {
     }
     check_outputs(runs, &definition)?;
     check_stdout(&prepared)?;
-    let jobs = prepared.iter().map(|Prepared { name, flags, scenarios }| Job {
-        name: Some(name),
-        flags,
-        scenarios,
-    });
+    let jobs =
+        prepared.iter().map(|Prepared { name, flags, load }| Job { name: Some(name), flags, load });
     take_turns(&jobs.collect::<Vec<_>>())
 }
 

@@ -28,6 +28,8 @@ use crate::args::key;
 use crate::exit::Exit;
 use crate::fault::{Fault, Flags};
 use crate::find_args::{self, FindFlags};
+use crate::k6::{ScriptRun, Unfit};
+use crate::load::Load;
 use crate::output_args::OutputFlags;
 use crate::refusal::{refusal, refused};
 use crate::repeat::{SharedReport, with_paths};
@@ -81,7 +83,7 @@ struct Part {
 struct Prepared {
     name: String,
     flags: RunFlags,
-    scenarios: Scenarios,
+    load: Load,
 }
 
 /// Why a run cannot be carried out.
@@ -90,6 +92,8 @@ enum Obstacle {
     Value(clap::Error),
     /// A report of one run that all its repeats would write.
     Shared(SharedReport),
+    /// A flag that the run of a script does not have.
+    Unfit(Unfit),
     /// The flags make no plan.
     Plan(Fault),
     /// The scenarios make no run.
@@ -184,16 +188,29 @@ impl Run {
     fn prepare(&self, beside: &ArgMatches, definition: &Command) -> Result<Prepared, Exit> {
         let place = |obstacle| self.place(obstacle, definition);
         let flags = self.flags(beside, definition).map_err(place)?;
-        let scenarios = if self.parts.is_empty() {
-            let plan = crate::plan::plan(&flags).map_err(Obstacle::Plan).map_err(place)?;
-            plan.into()
+        let load = if self.parts.is_empty() {
+            self.plain(&flags, definition).map_err(place)?
         } else {
             let scenario = |part| self.scenario(part, beside, definition);
             let list = self.parts.iter().map(scenario).collect::<Result<Vec<_>, Exit>>()?;
             let checked = Scenarios::check(crate::plan::terms(&flags), list);
-            checked.map_err(Obstacle::Scenarios).map_err(place)?
+            Load::Scenarios(checked.map_err(Obstacle::Scenarios).map_err(place)?)
         };
-        Ok(Prepared { name: self.name().to_owned(), flags, scenarios })
+        Ok(Prepared { name: self.name().to_owned(), flags, load })
+    }
+
+    /// What the run does that has no scenarios of the file.
+    fn plain(&self, flags: &RunFlags, definition: &Command) -> Result<Load, Obstacle> {
+        let given = self.settings.iter().map(|setting| {
+            let key = setting.key(definition);
+            let is_of_file = setting.line.is_some();
+            (setting.id.clone(), if is_of_file { key } else { format!("--{key}") })
+        });
+        if let Some(script) = ScriptRun::asked(flags, given).map_err(Obstacle::Unfit)? {
+            return Ok(Load::Script(script));
+        }
+        let plan = crate::plan::plan(flags).map_err(Obstacle::Plan)?;
+        Ok(Load::Scenarios(plan.into()))
     }
 
     fn flags(&self, beside: &ArgMatches, definition: &Command) -> Result<RunFlags, Obstacle> {
@@ -247,6 +264,10 @@ impl Run {
                 (keys.into_iter().collect(), refusal(&error, &words))
             }
             Obstacle::Shared(shared) => (vec![shared.flag.to_owned()], shared.into()),
+            Obstacle::Unfit(Unfit { id, text }) => {
+                let arg = definition.get_arguments().find(|arg| arg.get_id() == id.as_str());
+                (arg.map(key).into_iter().collect(), Exit::Usage(text))
+            }
             Obstacle::Plan(fault) => {
                 let keys = fault.fields().into_iter().map(|field| field.name().to_owned());
                 (keys.collect::<Vec<_>>(), fault.told(&Placed { run: self, definition }))

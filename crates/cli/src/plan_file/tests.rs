@@ -41,12 +41,12 @@ impl Scratch {
 
     /// Names and plans of all runs.
     fn plans(&self, beside: &[&str]) -> Result<Vec<(String, Plan)>, Exit> {
-        let definition = run_definition();
         let mut plans = Vec::new();
         let runs = self.read(beside)?;
         for run in &runs.runs {
-            let prepared = run.prepare(&runs.beside, &definition)?;
-            plans.push((prepared.name, prepared.scenarios.plain().expect("one plan").clone()));
+            let prepared = run.prepare(&runs.beside, &run_definition())?;
+            let plan = prepared.load.scenarios().plain().expect("one plan").clone();
+            plans.push((prepared.name, plan));
         }
         Ok(plans)
     }
@@ -333,7 +333,7 @@ fn a_plan_survives_being_printed() {
         for (want, got) in want.iter().zip(&got) {
             // What does not reach the plan, such as files of reports, stands in the flags.
             assert_eq!(format!("{:?}", want.flags), format!("{:?}", got.flags), "{printed}");
-            assert_eq!(want.scenarios, got.scenarios, "{printed}");
+            assert_eq!(want.load.scenarios(), got.load.scenarios(), "{printed}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `--repeat` from the outside: the document and its readers, seeds, reports of each repeat, the
 //! turns of several runs, and what a signal leaves.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -262,4 +263,58 @@ fn a_report_is_as_wide_as_it_is_told() {
     assert!(widest(None) <= 80);
     assert!((81..=100).contains(&widest(Some("200"))));
     assert!(widest(Some("66")) <= 66);
+}
+
+#[test]
+fn repeats_of_scripts_have_seeds_and_reports_of_their_own() {
+    let scratch = Scratch::new();
+    let server = Server::start(&[]);
+    let script = "import http from 'k6/http';
+        export default function () { http.get(`${__ENV.BASE}/?draw=${Math.random()}`); }";
+    fs::write(scratch.path().join("load.js"), script).expect("a script");
+    let base = format!("BASE={}", server.url(""));
+    let finished = scratch.run(&[
+        "run", "load.js", "-e", &base, "-n", "7", "--repeat", "3", "--json", "all.json", "-q",
+    ]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let repeats = scratch.repeats("all.json");
+    assert_eq!(repeats.runs.len(), 3);
+    let seeds: BTreeSet<u64> = repeats.runs.iter().map(|run| run.count("/config/seed")).collect();
+    assert_eq!(seeds.len(), 3, "{seeds:?}");
+    for run in &repeats.runs {
+        assert_eq!(run.ledger(["sent", "ok"]), [7, 7]);
+        assert_eq!(run.count("/iterations/completed"), 7);
+    }
+}
+
+#[test]
+fn plan_files_may_name_scripts() {
+    let scratch = Scratch::new();
+    let server = Server::start(&[]);
+    let script = "import http from 'k6/http';
+        export default function () { http.get(`${__ENV.BASE}/`); }";
+    fs::write(scratch.path().join("load.js"), script).expect("a script");
+    let run = |lines: &str| {
+        let base = format!("BASE={}", server.url(""));
+        let plan = format!("[run.script]\nurl = 'load.js'\nenv = '{base}'\n{lines}\n");
+        fs::write(scratch.path().join("plan.toml"), plan).expect("a plan");
+        scratch.run(&["run", "plan.toml", "--json", "{name}.json", "-q"])
+    };
+    let finished = run("requests = 5\nconnections = 2\nrepeat = 2");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let repeats = scratch.repeats("script.json");
+    assert_eq!(repeats.runs.len(), 2);
+    for run in &repeats.runs {
+        assert_eq!(run.ledger(["sent", "ok"]), [5, 5]);
+        assert_eq!(run.count("/config/vus/scenarios/0/vus_max"), 2);
+    }
+    for (lines, says) in [
+        ("rate = 5", "plan.toml:4: rate: the run of a script has no rate: set an arrival rate"),
+        ("connections = '1..5'", "plan.toml:4: connections: connections MIN..MAX is for"),
+    ] {
+        let refused = run(lines);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.stderr.contains(says), "{refused:?}");
+        assert_eq!(refused.stderr.lines().count(), 1, "{refused:?}");
+    }
 }

@@ -299,7 +299,7 @@ fn what_cannot_be_is_one_line() {
             "the run of a script has no --rate: set an arrival rate in the script",
         ),
         (&["-H", "a: b"], 2, "the run of a script has no --header: set it in the script"),
-        (&["-c", "1..5"], 2, "-c MIN..MAX is for connections"),
+        (&["-c", "1..5"], 2, "--connections MIN..MAX is for connections"),
         (&["--gate", "p99<fast"], 2, "condition 'p99<fast'"),
         (&["-e", "novalue"], 2, "a variable is written as NAME=value"),
         (&["--gate", "p99@scenario:x<1s"], 2, "the run has no scenarios"),

@@ -28,7 +28,7 @@ impl Scratch {
     fn scenarios(&self, beside: &[&str]) -> Result<Scenarios, Exit> {
         let runs = self.read(beside)?;
         let [run] = &runs.runs[..] else { panic!("one run: {runs:?}") };
-        Ok(run.prepare(&runs.beside, &run_definition())?.scenarios)
+        Ok(run.prepare(&runs.beside, &run_definition())?.load.scenarios().clone())
     }
 
     fn refusal(&self, beside: &[&str]) -> String {
