@@ -7,34 +7,19 @@ use plimsoll_core::RunResult;
 use plimsoll_core::repeats::seed_of;
 use plimsoll_core::scenario::Scenarios;
 
-use crate::ending::say;
 use crate::exit::Exit;
 use crate::k6::ScriptRun;
 use crate::outputs::Outputs;
-use crate::repeat::{Job, check, take_turns};
 use crate::run_args::RunFlags;
 
 /// What a run does.
 #[derive(Debug)]
 pub(crate) enum Load {
-    Scenarios(Scenarios),
+    Scenarios(Box<Scenarios>),
     Script(ScriptRun),
 }
 
 impl Load {
-    /// Carries the load out as often as the flags say.
-    ///
-    /// # Errors
-    /// When nothing could be run or a report could not be written.
-    pub(crate) fn run(&self, flags: &RunFlags) -> Result<ExitCode, Exit> {
-        say(&self.notes());
-        if flags.repeat > 1 {
-            check(flags)?;
-            return take_turns(&[Job { name: None, flags, load: self }]);
-        }
-        self.carry_out(flags, 1, Outputs::open(&flags.outputs)?, "")?.1
-    }
-
     /// The scenarios of a load that has some.
     #[cfg(test)]
     pub(crate) fn scenarios(&self) -> &Scenarios {

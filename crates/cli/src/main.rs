@@ -68,7 +68,8 @@ fn main() -> ExitCode {
     let outcome = match command_line::parse(std::env::args_os()) {
         Ok(Given::Command(command)) => carry_out(command),
         Ok(Given::Runs(runs)) => plan_file::execute(&runs),
-        Ok(Given::Script(run, flags)) => run.run(&flags),
+        Ok(Given::Script(script, flags)) if flags.print_plan => script.print_plan(&flags),
+        Ok(Given::Script(script, flags)) => repeat::run(&Load::Script(script), &flags),
         Err(exit) => Err(exit),
     };
     match outcome {
@@ -79,7 +80,9 @@ fn main() -> ExitCode {
 
 fn carry_out(command: Command) -> Result<ExitCode, Exit> {
     match command {
-        Command::Run(flags) => Load::Scenarios(plan::plan(&flags)?.into()).run(&flags),
+        Command::Run(flags) => {
+            repeat::run(&Load::Scenarios(Box::new(plan::plan(&flags)?.into())), &flags)
+        }
         Command::Find(flags) => find::find(*flags),
         Command::Manual(flags) => manual::manual(&flags),
         Command::Serve(flags) => serve::serve(&flags),

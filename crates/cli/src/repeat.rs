@@ -67,6 +67,19 @@ struct Turn<'a> {
     has_ended: bool,
 }
 
+/// Carries a load out as often as the flags say.
+///
+/// # Errors
+/// When nothing could be run or a report could not be written.
+pub(crate) fn run(load: &Load, flags: &RunFlags) -> Result<ExitCode, Exit> {
+    say(&load.notes());
+    if flags.repeat > 1 {
+        check(flags)?;
+        return take_turns(&[Job { name: None, flags, load }]);
+    }
+    load.carry_out(flags, 1, Outputs::open(&flags.outputs)?, "")?.1
+}
+
 /// Finds what cannot be said of several repeats.
 ///
 /// # Errors

@@ -23,7 +23,6 @@ use super::script::{Asked, evaluate, module_cache};
 use super::variable;
 use crate::ending::{end, say};
 use crate::exit::{Exit, print};
-use crate::load::Load;
 use crate::outputs::Outputs;
 use crate::progress::Live;
 use crate::run::{beside, explain};
@@ -124,8 +123,8 @@ impl ScriptRun {
             if id == "connections" {
                 let (count, None) = flags.connections else {
                     let text = format!(
-                        "{name} MIN..MAX is for connections: of a script, {name} N is the number of \
-                         virtual users"
+                        "{name} MIN..MAX is for connections: of a script, {name} N is the number \
+                         of virtual users"
                     );
                     return Err(Unfit { text, id });
                 };
@@ -135,16 +134,11 @@ impl ScriptRun {
         Ok(Some(Self { path, vus }))
     }
 
-    /// Carries the run out as often as its flags say, or prints what it would do.
+    /// Prints what the script would do, a line for each scenario.
     ///
     /// # Errors
-    /// Why nothing was run, or what could not be written.
-    pub(crate) fn run(self, flags: &RunFlags) -> Result<ExitCode, Exit> {
-        if flags.print_plan { self.print_plan(flags) } else { Load::Script(self).run(flags) }
-    }
-
-    /// Prints what the script would do, a line for each scenario.
-    fn print_plan(&self, flags: &RunFlags) -> Result<ExitCode, Exit> {
+    /// What is wrong with the script or its options.
+    pub(crate) fn print_plan(&self, flags: &RunFlags) -> Result<ExitCode, Exit> {
         let log = Log::start(&wanted(flags)).map_err(exit_of)?;
         let test = self.load(flags, flags.seed, &log, &AtomicBool::new(false));
         log.finish();

@@ -194,7 +194,7 @@ impl Run {
             let scenario = |part| self.scenario(part, beside, definition);
             let list = self.parts.iter().map(scenario).collect::<Result<Vec<_>, Exit>>()?;
             let checked = Scenarios::check(crate::plan::terms(&flags), list);
-            Load::Scenarios(checked.map_err(Obstacle::Scenarios).map_err(place)?)
+            Load::Scenarios(Box::new(checked.map_err(Obstacle::Scenarios).map_err(place)?))
         };
         Ok(Prepared { name: self.name().to_owned(), flags, load })
     }
@@ -210,7 +210,7 @@ impl Run {
             return Ok(Load::Script(script));
         }
         let plan = crate::plan::plan(flags).map_err(Obstacle::Plan)?;
-        Ok(Load::Scenarios(plan.into()))
+        Ok(Load::Scenarios(Box::new(plan.into())))
     }
 
     fn flags(&self, beside: &ArgMatches, definition: &Command) -> Result<RunFlags, Obstacle> {
