@@ -69,6 +69,11 @@ impl Caught {
             signal => Some(ExitCode::from(128 + signal as u8)),
         }
     }
+
+    /// The same, but nothing after Ctrl-C.
+    pub(crate) fn code_but_of_interrupt(&self) -> Option<ExitCode> {
+        self.code().filter(|_| SEEN.load(Ordering::SeqCst) != SIGINT)
+    }
 }
 
 /// Ends the program at once, for what is called at the second signal.

@@ -59,6 +59,22 @@ impl WallTime {
         self.print(digits.trim_end_matches('0'))
     }
 
+    /// As fields of HTTP have it, in UTC: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7).
+    #[must_use]
+    pub fn http_date(self) -> String {
+        const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+        const MONTHS: [&str; 12] =
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        let unix_s = self.unix_ns.div_euclid(1_000_000_000);
+        let (days, second) = (unix_s.div_euclid(86_400), unix_s.rem_euclid(86_400));
+        let (year, month, day) = date(days);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        // 1970 began on a Thursday.
+        let day_name = DAYS[days.rem_euclid(7) as usize];
+        let month_name = MONTHS[month as usize - 1];
+        format!("{day_name}, {day:02} {month_name} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
+    }
+
     fn print(self, fraction: &str) -> String {
         let local_s = self.unix_ns.div_euclid(1_000_000_000) + i64::from(self.offset_s);
         let (days, second) = (local_s.div_euclid(86_400), local_s.rem_euclid(86_400));
@@ -151,6 +167,18 @@ mod tests {
             let time = WallTime { unix_ns, offset_s };
             assert_eq!(time.rfc3339_nano(), want);
             assert_eq!(WallTime::parse_rfc3339(want), Some(time), "{want}");
+        }
+    }
+
+    #[test]
+    fn fields_of_http_have_the_day_and_utc() {
+        const S: i64 = 1_000_000_000;
+        for (unix_s, offset_s, want) in [
+            (0, 0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (784_111_777, 7200, "Sun, 06 Nov 1994 08:49:37 GMT"),
+            (951_782_400, 0, "Tue, 29 Feb 2000 00:00:00 GMT"),
+        ] {
+            assert_eq!(WallTime { unix_ns: unix_s * S, offset_s }.http_date(), want);
         }
     }
 

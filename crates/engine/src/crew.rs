@@ -19,7 +19,7 @@ use plimsoll_io::{Driver, Waker};
 use plimsoll_script::lua::Thread;
 
 use crate::control::Control;
-use crate::error::{OpeningError, RunError};
+use crate::error::{FirstFailure, OpeningError, RunError};
 use crate::joint::Joint;
 use crate::record::Record;
 use crate::scripted::{self, Scripted};
@@ -142,12 +142,14 @@ impl Crew {
         let mut ready = Ready::default();
         for _ in &self.threads {
             match self.messages.recv() {
-                Ok(Message::Ready(selection, waker, Connected { open, error })) => {
+                Ok(Message::Ready(selection, waker, connected)) => {
+                    let Connected { open, error, first_failure } = connected;
                     let kind = selection.kind.name().to_owned();
                     ready.driver = DriverUsed { kind, reason: selection.reason };
                     ready.opens |= open.is_some();
                     ready.open += open.unwrap_or(0);
                     ready.error = ready.error.or(error);
+                    ready.first_failure = ready.first_failure.or(first_failure);
                     control.add_waker(waker);
                 }
                 Ok(Message::Failed(error)) => return Err(error),
@@ -335,6 +337,8 @@ pub(crate) struct Ready {
     pub open: u32,
     /// The first thing that went wrong with a connection.
     pub error: Option<OpeningError>,
+    /// What went wrong with the first requests on them.
+    pub first_failure: Option<FirstFailure>,
 }
 
 /// A worker cannot be tied to this CPU, nearly always because this process may not use it.

@@ -53,6 +53,9 @@ pub enum RunError {
         /// What the first attempt met.
         reason: String,
     },
+    /// A connection's first request failed, and the plan lets none of them fail.
+    #[error("the first request on a connection failed: {}", .0.reason)]
+    FirstRequest(FirstFailure),
     /// The server does not say what services it has.
     #[error("the schema of {address} cannot be learned by reflection: {reason}")]
     Reflection {
@@ -99,6 +102,17 @@ pub struct OpeningError {
     /// The name of what went wrong, as errors are counted by it.
     pub kind: &'static str,
     /// What went wrong, in one line.
+    pub reason: String,
+}
+
+/// What went wrong with the first requests on connections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstFailure {
+    /// The statuses of their responses, the good ones too.
+    pub statuses: Vec<u16>,
+    /// How long a response was on average, head and all, bytes; 0 without one.
+    pub bytes: u64,
+    /// What one of them met, in one line.
     pub reason: String,
 }
 

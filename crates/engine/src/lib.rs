@@ -51,7 +51,7 @@ pub mod worker;
 
 pub use control::{Control, ControlError};
 pub use crew::Progress;
-pub use error::{OpeningError, RunError};
+pub use error::{FirstFailure, OpeningError, RunError};
 pub use outcome::not_carried_out;
 pub use preflight::{files_needed, workers};
 pub use run::{Answer, Inquiry, check, probe, run, run_scenarios, run_scripted};

@@ -163,9 +163,13 @@ fn carry_out(
         let (_going_on, over) = channel();
         let (_scripts_go_on, scripts_over) = channel();
         let led = hired.and_then(|()| {
-            let ready = crew.await_ready(control)?;
+            let mut ready = crew.await_ready(control)?;
             if ready.opens && ready.open == 0 && !control.is_stopped() {
                 return Err(unreachable(&lookup, ready.error));
+            }
+            let may_fail = plan.first_request.is_none_or(|first| first.may_fail);
+            if let Some(failure) = ready.first_failure.take().filter(|_| !may_fail) {
+                return Err(RunError::FirstRequest(failure));
             }
             let zero = company.post.arrive().ok_or(RunError::GivenUp)?;
             let started_at = zero.at + Duration::from_nanos(member.start_ns);

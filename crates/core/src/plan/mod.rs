@@ -174,6 +174,9 @@ pub struct Draft {
     /// Load before the measured part, kept apart in the result.
     #[serde(rename = "warmup_s", with = "crate::serde_units::from_ns")]
     pub warmup_ns: u64,
+    /// A request on each connection before the load begins, the warm-up included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_request: Option<FirstRequest>,
     /// How long to wait for open requests at the end.
     #[serde(rename = "drain_s", with = "crate::serde_units::from_ns")]
     pub drain_ns: u64,
@@ -239,6 +242,16 @@ pub struct Draft {
     pub masks: Masks,
 }
 
+/// The request that a connection carries before the load begins: the one that the plan has, once for
+/// each that may be in flight. It is kept apart in the result, with the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstRequest {
+    /// Whether a worker's connections take turns. Otherwise all send at once.
+    pub one_by_one: bool,
+    /// Whether the load begins also when one of these requests fails.
+    pub may_fail: bool,
+}
+
 /// Whether a part is as it is when nobody has said anything of it.
 fn is_usual<T: Default + PartialEq>(part: &T) -> bool {
     *part == T::default()
@@ -273,6 +286,7 @@ impl Draft {
             rate: None,
             trace: None,
             warmup_ns: 0,
+            first_request: None,
             drain_ns: 10_000_000_000,
             timeout_ns: 30_000_000_000,
             shed_after_ns: None,

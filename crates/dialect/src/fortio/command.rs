@@ -1,6 +1,7 @@
 //! What a command line of `fortio load` asks for: a checked value.
 
 use plimsoll_core::plan::{DriverPlan, Spin};
+use plimsoll_core::secret::{Secret, percent_decoded};
 
 /// The version of fortio whose behaviour this is.
 pub(super) const SPOKEN: &str = "1.75.2";
@@ -86,8 +87,11 @@ pub enum Payload {
 /// A command line that can be carried out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
-    /// What to call: a URL, or `host:port` for gRPC. As it was given.
+    /// What to call: a URL, or `host:port` for gRPC. As it was given, but for a user and a password
+    /// in it.
     pub target: String,
+    /// These, as `user:password`; empty without any.
+    pub url_credentials: Secret,
     /// Calls per second; 0 and less: as fast as possible.
     pub qps: f64,
     /// Connections, or for gRPC connections times streams, before they are lowered.
@@ -147,7 +151,7 @@ pub struct Command {
     /// Content-Type, if one was given.
     pub content_type: Option<String>,
     /// `user:password`, or empty.
-    pub credentials: String,
+    pub credentials: Secret,
     /// Whether gzip is asked for.
     pub compression: bool,
     /// HTTP/1.0.
@@ -193,6 +197,7 @@ impl Command {
     pub(super) fn new() -> Self {
         Self {
             target: String::new(),
+            url_credentials: Secret::default(),
             qps: 8.0,
             threads: 4,
             duration_ns: 5_000_000_000,
@@ -222,7 +227,7 @@ impl Command {
             method: None,
             payload: Payload::None,
             content_type: None,
-            credentials: String::new(),
+            credentials: Secret::default(),
             compression: false,
             http10: false,
             h2: false,
@@ -245,10 +250,43 @@ impl Command {
         }
     }
 
+    /// Takes what to call. A user and a password in it are kept apart, so that nothing shows them.
+    pub(super) fn call_at(&mut self, target: &str) {
+        let (scheme, rest) = target
+            .split_once("://")
+            .map_or(("", target), |(scheme, rest)| (&target[..scheme.len() + "://".len()], rest));
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let Some((userinfo, host)) = rest[..end].rsplit_once('@') else {
+            self.target = target.to_owned();
+            return;
+        };
+        self.target = format!("{scheme}{host}{}", &rest[end..]);
+        let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
+        let pair = format!("{}:{}", percent_decoded(user), percent_decoded(password));
+        self.url_credentials = pair.as_str().into();
+    }
+
+    /// What is sent to say who calls, if anything. fortio's own client does not look into the URL
+    /// for it, and Go's does.
+    pub(super) fn sent_credentials(&self) -> Option<&str> {
+        let given = self.credentials.reveal();
+        let of_url = self.url_credentials.reveal();
+        if given.contains(':') {
+            return Some(given);
+        }
+        (self.is_std_client() && !of_url.is_empty()).then_some(of_url)
+    }
+
     /// Whether the run is at a rate.
     #[must_use]
     pub fn has_rate(&self) -> bool {
         self.qps > 0.0
+    }
+
+    /// Whether a server that takes no connection is no reason to give up: each call counts as failed.
+    #[must_use]
+    pub fn counts_initial_errors(&self) -> bool {
+        self.allow_initial_errors || self.exactly > 0
     }
 
     /// Whether Go's client would be used: its results have no sizes of heads.

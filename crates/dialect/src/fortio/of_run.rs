@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use plimsoll_core::RunResult;
 use plimsoll_core::details::{Buckets, Calls, CallsPlan, Tally};
+use plimsoll_core::secret::Masks;
 
 use super::buckets::{Form, approximated, counted, export};
 use super::command::{Call, Command, Payload, version};
@@ -221,8 +222,8 @@ fn grpc(command: &Command, call: &Call, run: &RunResult) -> Grpc {
         ("ERROR", ledger.sent.saturating_sub(answered.max(ledger.ok))),
     ];
     let given = |(name, value): &(String, Option<String>)| {
-        let value = value.clone().unwrap_or_default();
-        (name.to_ascii_lowercase(), vec![value])
+        let value = value.as_deref().unwrap_or_default();
+        (name.to_ascii_lowercase(), vec![Masks::default().header(name, value)])
     };
     let mut metadata = BTreeMap::from([("user-agent".to_owned(), vec![user_agent()])]);
     metadata.extend(command.headers.iter().map(given));
@@ -285,7 +286,7 @@ fn http(
         follow_redirects: false,
         resolve: command.resolve.clone(),
         http_req_time_out: command.timeout_ns,
-        user_credentials: command.credentials.clone(),
+        user_credentials: Masks::default().whole(command.credentials.reveal()),
         content_type: command.content_type.clone().unwrap_or_default(),
         payload: Some(BASE64.encode(payload)),
         method_override: command.method.clone().unwrap_or_default(),

@@ -135,21 +135,15 @@ pub fn schedule(command: &Command, deal: &Deal) -> Result<Schedule, TooMany> {
     Ok(Schedule::Times(times))
 }
 
-/// The same calls from the first to the last, one after the other.
+/// As many calls one after the other, each thread's rate added up. Where the first thread makes more
+/// calls than the others, fortio's last ones are its alone, and later than here.
 fn even(command: &Command, deal: &Deal) -> Schedule {
     let qps = command.qps;
-    let last_s = match deal.total() {
-        // Those of a thread take its calls over its rate, the stretched gaps included.
-        Some(total) if total > 1 && command.exactly > 0 => total as f64 / qps,
-        Some(total) if total > 1 && deal.change == Change::Raised => total as f64 / qps,
-        Some(total) if total > 1 => command.duration_ns as f64 / 1e9,
-        _ => {
-            let rate_uhz = (qps * 1e6).round().max(1.0) as u64;
-            return Schedule::Even { rate_uhz, gap_ns: (1e9 / qps) as u64 };
-        }
+    // The calls of a thread take as long as its rate says, the stretched gaps included.
+    let rate = match deal.total() {
+        Some(total) if total > 1 => (total - 1) as f64 * qps / total as f64,
+        _ => qps,
     };
-    let gaps = deal.total().map_or(1, |total| total - 1) as f64;
-    let rate = gaps / last_s;
     Schedule::Even {
         rate_uhz: (rate * 1e6).round().max(1.0) as u64,
         gap_ns: (1e9 / rate).ceil() as u64,

@@ -1,13 +1,12 @@
-//! From a command to the plans of its warm-up and its run: requests byte for byte as fortio sends
-//! them, and when they are due.
+//! From a command to its plan: requests byte for byte as fortio sends them, and when they are due.
 
 use plimsoll_core::Plan;
 use plimsoll_core::authorization::basic;
 use plimsoll_core::details::DetailsPlan;
 use plimsoll_core::expect::Expectation;
 use plimsoll_core::plan::{
-    Body, Draft, Endpoint, Field, GrpcPlan, HttpVersion, PemFile, PlanErrors, Request, Resolve,
-    TlsPlan, Trace, Transport,
+    Body, Draft, Endpoint, Field, FirstRequest, GrpcPlan, HttpVersion, PemFile, PlanErrors,
+    Request, Resolve, TlsPlan, Trace, Transport,
 };
 use plimsoll_core::random::Stream;
 use plimsoll_core::schedule::{Arrival, Profile};
@@ -51,10 +50,13 @@ pub struct Parts {
     pub descriptors: Vec<u8>,
     /// The address of `-resolve`.
     pub resolve: Option<std::net::IpAddr>,
+    /// Whether each call opens a connection: none could be opened before the load.
+    pub connects_each: bool,
 }
 
 impl Command {
-    /// The run.
+    /// The run, with the warm-up before it: one call on each connection, none where calls are
+    /// counted.
     ///
     /// # Errors
     /// What of it cannot be carried out.
@@ -91,24 +93,12 @@ impl Command {
         if self.no_catch_up && plan.is_open_loop() {
             plan.shed_after_ns = Some(1);
         }
+        plan.first_request = (self.exactly == 0).then_some(FirstRequest {
+            one_by_one: self.sequential_warmup,
+            may_fail: self.allow_initial_errors,
+        });
         plan.abort_when = self.abort_when();
         plan.details = DetailsPlan { calls: Some(self.calls_plan()), ..DetailsPlan::default() };
-        plan.check()
-    }
-
-    /// One call on each connection before the run.
-    ///
-    /// # Errors
-    /// What of it cannot be carried out.
-    pub fn warm_up(&self, endpoint: Endpoint, parts: &Parts) -> Result<Plan, PlanErrors> {
-        let threads = if self.sequential_warmup { 1 } else { self.threads };
-        let mut plan = self.draft(endpoint, parts, threads);
-        plan.duration_ns = None;
-        plan.requests = Some(self.threads.into());
-        if !self.sequential_warmup {
-            let offsets_ns = vec![0; self.threads as usize];
-            plan.trace = Some(Trace { path: "the warm-up".to_owned(), offsets_ns });
-        }
         plan.check()
     }
 
@@ -158,13 +148,15 @@ impl Command {
         plan.connections = threads;
         plan.timeout_ns = self.timeout_ns as u64;
         plan.drain_ns = plan.timeout_ns;
-        plan.requests_per_connection = match self.keep_alive && !self.http10 {
+        plan.requests_per_connection = match self.keep_alive && !self.http10 && !parts.connects_each
+        {
             true => self.connection_reuse.map(|[_, most]| u64::from(most)),
             false => Some(1),
         };
         let least = self.connection_reuse.filter(|[least, most]| least < most);
-        plan.requests_per_connection_min =
-            least.filter(|_| self.keep_alive && !self.http10).map(|[least, _]| u64::from(least));
+        plan.requests_per_connection_min = least
+            .filter(|_| plan.requests_per_connection != Some(1))
+            .map(|[least, _]| u64::from(least));
         plan.transport = self.transport(&plan.endpoint, parts);
         let [cacert, cert, key] = parts.pems.clone();
         plan.tls = TlsPlan { insecure: self.insecure, cacert, cert, key, ..TlsPlan::default() };
@@ -268,9 +260,8 @@ impl Command {
             let kind = self.content_type.as_deref().unwrap_or("application/octet-stream");
             fields.push(field("Content-Type", kind.to_owned()));
         }
-        if self.credentials.contains(':') {
-            let pair = basic(&self.credentials);
-            fields.push(field("Authorization", pair));
+        if let Some(pair) = self.sent_credentials() {
+            fields.push(field("Authorization", basic(pair)));
         }
         if self.compression && self.is_std_client() {
             fields.push(field("Accept-Encoding", "gzip".to_owned()));

@@ -6,7 +6,8 @@
 
 use std::fmt;
 
-use super::command::LogLevel;
+use super::command::{Command, LogLevel};
+use super::pace::{Change, Deal};
 use super::result::{Exported, Http, Protocol, Row};
 use crate::duration;
 use crate::numbers::{go_general, go_shortest};
@@ -41,6 +42,45 @@ pub struct Load<'a> {
     pub calls: [i64; 2],
     /// How calls are logged; empty: they are not.
     pub access_log: &'a str,
+}
+
+impl<'a> Load<'a> {
+    /// Of a command that is dealt to threads like this, without a log of its calls.
+    #[must_use]
+    pub fn of(command: &'a Command, deal: &Deal, version: &'a str, processors: [u32; 2]) -> Self {
+        let limit = match (command.exactly, command.duration_ns) {
+            (0, 0) => Limit::UntilStopped,
+            (0, ns) => Limit::Duration(ns),
+            (calls, _) => Limit::Calls(calls),
+        };
+        Self {
+            version,
+            qps: command.qps,
+            limit,
+            target: &command.target,
+            threads: deal.threads,
+            processors,
+            calls: [deal.calls, deal.more],
+            access_log: "",
+        }
+    }
+}
+
+/// What is logged where threads or calls are not as they were asked for.
+#[must_use]
+pub fn changed(deal: &Deal) -> Option<String> {
+    match deal.change {
+        Change::None => None,
+        Change::Raised => Some(
+            "Increasing the number of calls to the minimum of 2 with 1 thread. total duration \
+             will increase"
+                .to_owned(),
+        ),
+        Change::Lowered { calls, from } => Some(format!(
+            "Lowering number of threads - total call {calls} -> lowering from {from} to {} threads",
+            deal.threads
+        )),
+    }
 }
 
 /// The first line.
@@ -182,7 +222,7 @@ pub struct Summary<'a> {
     /// Of each thread.
     pub connections: &'a [Connection],
     /// Calls before the run.
-    pub warmup: u32,
+    pub warmup: u64,
     /// What is logged: less than warnings shortens the report, as `-quiet` does.
     pub level: LogLevel,
 }

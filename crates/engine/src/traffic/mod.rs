@@ -51,7 +51,8 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let payloads = payloads.collect();
         let exchanges_max = pool.entries.len() * P::exchanges_max(protocol);
         let offset_ns = assignment.member.start_ns;
-        let observer = Observer::new(plan.warmup_ns > 0, cpu, &assignment.metrics, offset_ns);
+        let has_warmup = plan.warmup_ns > 0 || plan.first_request.is_some();
+        let observer = Observer::new(has_warmup, cpu, &assignment.metrics, offset_ns);
         let mut accounts = Accounts::new::<S>(assignment, exchanges_max, observer);
         let stages = plan.rate.as_ref().map_or(&[][..], |profile| &profile.stages);
         accounts.observer.add_parts(prepared.endpoint_names(), stages);

@@ -8,20 +8,20 @@
 //! `iterate` asks the source and carries out its steps.
 
 mod iterate;
+mod opening;
 mod orders;
 mod start;
 
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_conn::{ExchangeId, Protocol, State};
+use plimsoll_conn::{ExchangeId, Protocol};
 use plimsoll_core::Plan;
 use plimsoll_core::recorder::Interval;
 use plimsoll_io::Driver;
 
 use crate::accounts::Accounts;
 use crate::activity::Activities;
-use crate::error::OpeningError;
 use crate::lines::{Lines, Times};
 use crate::pool::BACKOFF_LIMIT_NS;
 use crate::progress::Progress;
@@ -34,6 +34,7 @@ use crate::waiting::note_waiting;
 pub use crate::assignment::{Assignment, Member, Origin};
 pub use crate::observer::CpuUse;
 pub use crate::record::Record;
+pub use opening::Connected;
 
 /// How long the drain may last after an interrupt.
 pub(crate) const INTERRUPT_DRAIN_NS: u64 = 1_000_000_000;
@@ -65,15 +66,6 @@ pub struct Worker<D: Driver, P: Protocol, S: Source> {
     /// The orders that were carried out.
     orders_seen: Seen,
     stage: Stage,
-}
-
-/// What came of opening a worker's connections.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Connected {
-    /// How many are open; `None` where connections are opened when a request needs them.
-    pub open: Option<u32>,
-    /// The first thing that went wrong with one.
-    pub error: Option<OpeningError>,
 }
 
 /// How far a worker's run has come; ns on the driver's clock.
@@ -128,32 +120,6 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// The driver, to wake or watch it.
     pub fn driver(&self) -> &D {
         &self.traffic.lines.pool.driver
-    }
-
-    /// Opens the connections: tries each once, until `limit_ns` at most.
-    ///
-    /// # Errors
-    /// When the driver breaks.
-    pub fn open(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<Connected> {
-        let entries = &self.traffic.lines.pool.entries;
-        if entries.opens_on_demand(entries.entry(0, 0)) {
-            return Ok(Connected::default());
-        }
-        self.traffic.lines.read_clock();
-        self.traffic.lines.pool.queue_all();
-        while self.traffic.lines.pool.entries.is_opening_any()
-            && self.traffic.lines.times.now_ns < limit_ns
-            && !signals.is_stopped()
-        {
-            self.traffic.lines.pool.open_queued(self.traffic.lines.times.now_ns, true);
-            let tick_ns = self.traffic.lines.times.now_ns + TICK_NS;
-            self.wait(tick_ns.min(limit_ns).min(self.traffic.lines.pool.deadlines.next_ns()))?;
-            self.traffic.look_at_deadlines();
-        }
-        let clients = self.traffic.lines.pool.entries.clients().iter();
-        let open = clients.filter(|client| client.connection.state() == State::Open).count() as u32;
-        let error = self.traffic.lines.pool.opening_error().cloned();
-        Ok(Connected { open: Some(open), error })
     }
 
     /// Runs the plan from `start_ns` on the driver's clock. `on_interval` gets each second of the

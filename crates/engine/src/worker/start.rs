@@ -99,6 +99,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         while let Some((index, at_ns)) = self.traffic.lines.freed.pop_front() {
             if self.stage.running {
                 self.serve(index, at_ns);
+            } else {
+                self.traffic.lines.close_if_used_up(index, at_ns);
             }
         }
     }

@@ -14,7 +14,7 @@ use plimsoll_core::series::{Point, Series};
 use plimsoll_engine::Signals;
 use plimsoll_engine::scripted::Scripted;
 use plimsoll_engine::source::Source;
-use plimsoll_engine::worker::{Assignment, CpuUse, Record, Worker};
+use plimsoll_engine::worker::{Assignment, Connected, CpuUse, Record, Worker};
 use plimsoll_io::sim::{Peer, SimOptions};
 use plimsoll_io::{SimDriver, Spin};
 use plimsoll_script::lua::Thread;
@@ -57,6 +57,8 @@ pub(crate) struct Ran {
     /// The workers' scripts, as they have become.
     pub scripts: Vec<Thread>,
     pub script_errors: Vec<String>,
+    /// What came of opening the workers' connections.
+    pub opened: Vec<Connected>,
     /// When the load began, by worker.
     pub starts_ns: Vec<u64>,
 }
@@ -178,6 +180,7 @@ impl<Settings> World<'_, Settings> {
             queued_bytes_max: 0,
             scripts: Vec::new(),
             script_errors: Vec::new(),
+            opened: Vec::new(),
             starts_ns: Vec::new(),
         };
         for index in 0..plan.workers {
@@ -187,7 +190,7 @@ impl<Settings> World<'_, Settings> {
             let cpu = CpuUse::default;
             let mut worker =
                 Worker::<_, P, S>::new(driver, &assignment, self.settings, cpu, source);
-            worker.open(SECOND_NS, self.signals).unwrap();
+            ran.opened.push(worker.open(SECOND_NS, self.signals).unwrap());
             let mut on_interval = |mut interval: Box<Interval>| {
                 let point = interval.pack();
                 ran.series.add(&point);

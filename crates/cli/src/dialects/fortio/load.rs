@@ -4,38 +4,36 @@
 //! All of it goes to stderr, but for the JSON of `-json -`.
 
 use std::path::Path;
+use std::process::ExitCode;
 use std::thread;
 
 use plimsoll_core::details::Calls;
-use plimsoll_core::plan::PlanErrors;
+use plimsoll_core::plan::Endpoint;
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_dialect::WallTime;
-use plimsoll_dialect::fortio::pace::{Change, Deal, schedule};
+use plimsoll_dialect::fortio::pace::{Deal, schedule};
 use plimsoll_dialect::fortio::result::FortioResult;
-use plimsoll_dialect::fortio::text::{self, Limit, Load, Summary};
+use plimsoll_dialect::fortio::text::{self, Load, Summary};
 use plimsoll_dialect::fortio::{
     self, Attribute, Command, FLAGS, Host, Level, LogLevel, Outcome, Parts,
 };
-use plimsoll_engine::RunError;
-use plimsoll_runner::{Beside, Handle, Runner, RunnerError};
+use plimsoll_engine::{FirstFailure, RunError};
+use plimsoll_runner::{Beside, Handle, News, Ran, Runner, RunnerError};
 
 use super::access_log::Log;
 use super::{
     Refused, check_document, endpoint, now, parts, print, print_verdict, ready, say, write_document,
 };
 use crate::run::{explain, stopped_by_signals};
+use crate::signals::Caught;
 
-pub(super) fn load(command: &Command) -> Result<(), Refused> {
+pub(super) fn load(command: &Command) -> Result<ExitCode, Refused> {
     check_document("-json-result", command.json_result.as_deref())?;
     let deal = Deal::of(command);
-    let schedule = schedule(command, &deal).map_err(|_| {
-        "fortio: -jitter and -as-original keep the time of each call, up to 10 000 000: lower -qps \
-         or -t, or give -n"
-            .to_owned()
-    })?;
     let parts = parts(command)?;
     let endpoint = endpoint(command)?;
-    let plan = ready(command.plan(endpoint.clone(), &parts, &deal, schedule), &FLAGS)?;
+    let prepare = |parts: &Parts| plan(command, &endpoint, parts, &deal);
+    prepare(&parts)?;
     check_folder(command)?;
     let access_log = Log::open(command)?;
     let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
@@ -46,34 +44,22 @@ pub(super) fn load(command: &Command) -> Result<(), Refused> {
     });
     let load = Load {
         access_log: &access_log_text,
-        ..described(command, &deal, &version, [processors, used])
+        ..Load::of(command, &deal, &version, [processors, used])
     };
     say(&text::banner(&load));
     begin(command);
-    if command.exactly == 0 {
-        warm_up(command, command.warm_up(endpoint, &parts))?;
-    }
-    match deal.change {
-        Change::None => {}
-        Change::Raised => {
-            let text = "Increasing the number of calls to the minimum of 2 with 1 thread. total \
-                        duration will increase";
-            log(command, Level::Warning, text, &[]);
-        }
-        Change::Lowered { calls, from } => {
-            let text = format!(
-                "Lowering number of threads - total call {calls} -> lowering from {from} to {} \
-                 threads",
-                deal.threads
-            );
-            log(command, Level::Warning, &text, &[]);
-        }
-    }
-    if command.log_level <= LogLevel::Warning {
-        say(&text::starting(&load));
-    }
-    let started = now();
-    let result = carry_out(command, plan)?;
+    let (mut started, mut caught) = (now(), None);
+    let result = carry_out(command, &parts, prepare, |plan| {
+        let scenarios = plan.into();
+        let runner = Runner::new(&scenarios, Beside::default());
+        caught = Some(stopped_by_signals(&runner)?);
+        Ok(runner.run(&mut |news| {
+            if let News::Started(_) = news {
+                started = now();
+                announce(command, &deal, &load);
+            }
+        }))
+    })?;
     if let Some(log) = access_log {
         let nothing = Calls::default();
         let calls = result.details.calls.as_deref().unwrap_or(&nothing);
@@ -83,7 +69,21 @@ pub(super) fn load(command: &Command) -> Result<(), Refused> {
             super::log(command.log_level, Level::Warning, "Calls left out of the log", &attributes);
         }
     }
-    report(command, &deal, &result, started, &parts)
+    report(command, &deal, &result, started, &parts)?;
+    // The original reports a run that Ctrl-C ended like any other. Other signals end it at once, with
+    // their code and without a report.
+    let ended = caught.and_then(|caught: Caught| caught.code_but_of_interrupt());
+    Ok(ended.unwrap_or(ExitCode::SUCCESS))
+}
+
+/// Says that the connections are warm and the load begins.
+fn announce(command: &Command, deal: &Deal, load: &Load<'_>) {
+    if let Some(text) = text::changed(deal) {
+        log(command, Level::Warning, &text, &[]);
+    }
+    if command.log_level <= LogLevel::Warning {
+        say(&text::starting(load));
+    }
 }
 
 /// Carries a load out and prints nothing: the caller shows the result. `started` is given a hand on
@@ -93,51 +93,30 @@ pub(super) fn load(command: &Command) -> Result<(), Refused> {
 /// Why there is no result, in one line.
 pub(super) fn measure(
     command: &Command,
-    started: impl FnOnce(Handle),
+    mut started: impl FnMut(Handle),
 ) -> Result<FortioResult, Refused> {
     let deal = Deal::of(command);
-    let schedule =
-        schedule(command, &deal).map_err(|_| "a run with jitter needs an end".to_owned())?;
     let parts = parts(command)?;
     let endpoint = endpoint(command)?;
-    let plan = ready(command.plan(endpoint.clone(), &parts, &deal, schedule), &FLAGS)?;
-    if command.exactly == 0 {
-        let warm_up = ready(command.warm_up(endpoint, &parts), &FLAGS)?.into();
-        let runner = Runner::new(&warm_up, Beside::default());
-        // Errors of the warm-up show again in the run, where they count.
-        let _ = runner.run(&mut |_| {});
-    }
-    let scenarios = plan.into();
-    let runner = Runner::new(&scenarios, Beside::default());
-    started(runner.handle());
-    let began = now();
-    let run = runner.run(&mut |_| {}).map_err(explain)?.result;
+    let mut began = now();
+    let run = carry_out(
+        command,
+        &parts,
+        |parts| plan(command, &endpoint, parts, &deal),
+        |plan| {
+            let scenarios = plan.into();
+            let runner = Runner::new(&scenarios, Beside::default());
+            started(runner.handle());
+            Ok(runner.run(&mut |news| {
+                if let News::Started(_) = news {
+                    began = now();
+                }
+            }))
+        },
+    )?;
     let name = rustix::system::uname();
     let host = Host { name: &name.nodename().to_string_lossy(), started: began };
     Ok(fortio::outcome(command, &deal, &run, host, &parts.payload).result)
-}
-
-fn described<'a>(
-    command: &'a Command,
-    deal: &Deal,
-    version: &'a str,
-    processors: [u32; 2],
-) -> Load<'a> {
-    let limit = match (command.exactly, command.duration_ns) {
-        (0, 0) => Limit::UntilStopped,
-        (0, ns) => Limit::Duration(ns),
-        (calls, _) => Limit::Calls(calls),
-    };
-    Load {
-        version,
-        qps: command.qps,
-        limit,
-        target: &command.target,
-        threads: deal.threads,
-        processors,
-        calls: [deal.calls, deal.more],
-        access_log: "",
-    }
 }
 
 /// Says that a test begins.
@@ -154,43 +133,56 @@ fn begin(command: &Command) {
     log(command, Level::Info, text, &attributes);
 }
 
-/// Makes one call on each connection. Unless errors are allowed, one that fails ends all.
-fn warm_up(command: &Command, plan: Result<Plan, PlanErrors>) -> Result<(), Refused> {
-    let result = carry_out(command, ready(plan, &FLAGS)?);
-    if command.allow_initial_errors {
-        return Ok(());
-    }
-    let result = result?;
-    let ledger = &result.ledger;
-    if ledger.ok == ledger.scheduled || result.interrupted {
-        return Ok(());
-    }
-    let is_good = |status: u16| (200..300).contains(&status) || status == 418;
-    let bad = result.status.keys().find(|status| !is_good(**status));
-    let bytes = result.bytes.received.checked_div(ledger.completed).unwrap_or(0);
-    let target = &command.target;
-    let line = match (&command.call, bad) {
-        (None, Some(status)) => format!("error {status} for {target} ({bytes} bytes)"),
-        (None, None) => format!("error -1 for {target} (0 bytes)"),
-        (Some(_), _) => {
-            let sample = result.errors.first().map_or("no answer", |error| error.sample.as_str());
-            format!("a call of {target} that failed: {sample}")
-        }
-    };
-    Err(format!("Aborting because of {line}").into())
+/// The plan of a command.
+fn plan(
+    command: &Command,
+    endpoint: &Endpoint,
+    parts: &Parts,
+    deal: &Deal,
+) -> Result<Plan, Refused> {
+    let schedule = schedule(command, deal).map_err(|_| {
+        "fortio: -jitter and -as-original keep the time of each call, up to 10 000 000: lower -qps \
+         or -t, or give -n"
+            .to_owned()
+    })?;
+    Ok(ready(command.plan(endpoint.clone(), parts, deal, schedule), &FLAGS)?)
 }
 
-fn carry_out(command: &Command, plan: Plan) -> Result<RunResult, Refused> {
-    let scenarios = plan.into();
-    let runner = Runner::new(&scenarios, Beside::default());
-    // The original reports an interrupted run like any other.
-    stopped_by_signals(&runner)?;
-    runner.run(&mut |_| {}).map(|ran| ran.result).map_err(|error| match error {
+/// Warms the connections up and loads the server. Where none can be opened and that is no reason to
+/// give up, each call of the load tries to.
+fn carry_out(
+    command: &Command,
+    parts: &Parts,
+    prepare: impl Fn(&Parts) -> Result<Plan, Refused>,
+    mut run: impl FnMut(Plan) -> Result<Result<Ran, RunnerError>, Refused>,
+) -> Result<RunResult, Refused> {
+    let mut ran = run(prepare(parts)?)?;
+    if command.counts_initial_errors()
+        && matches!(ran, Err(RunnerError::Run(RunError::Unreachable { .. })))
+    {
+        ran = run(prepare(&Parts { connects_each: true, ..parts.clone() })?)?;
+    }
+    ran.map(|ran| ran.result).map_err(|error| match error {
         RunnerError::Run(ref cause @ (RunError::Unreachable { .. } | RunError::Resolve(_))) => {
             let target = &command.target;
             Refused(format!("Aborting because of error -1 for {target} (0 bytes): {cause}"))
         }
+        RunnerError::Run(RunError::FirstRequest(failure)) => cold(command, &failure),
         error => explain(error).into(),
+    })
+}
+
+/// A connection that could not be warmed up.
+fn cold(command: &Command, failure: &FirstFailure) -> Refused {
+    let is_good = |status: u16| (200..300).contains(&status) || status == 418;
+    let bad = failure.statuses.iter().find(|status| !is_good(**status));
+    let (target, FirstFailure { bytes, reason, .. }) = (&command.target, failure);
+    Refused(match (&command.call, bad) {
+        (None, Some(status)) => {
+            format!("Aborting because of error {status} for {target} ({bytes} bytes)")
+        }
+        (None, None) => format!("Aborting because of error -1 for {target} (0 bytes): {reason}"),
+        (Some(_), _) => format!("Aborting because of a call of {target} that failed: {reason}"),
     })
 }
 
@@ -222,7 +214,7 @@ fn report(
         sleeps: sleeps.as_ref(),
         behind,
         connections: &connections,
-        warmup: if command.exactly == 0 { command.threads } else { 0 },
+        warmup: run.warmup.as_ref().map_or(0, |warmup| warmup.ledger.sent),
         level: command.log_level,
     };
     say(&summary.to_string());

@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
         Err(usage) => return Ok(print_usage(&usage)),
     };
     let done = match &task {
-        Task::Load(command) => load::load(command).map(|()| ExitCode::SUCCESS),
+        Task::Load(command) => load::load(command),
         Task::Curl(curl) => curl::curl(curl),
         Task::GrpcPing(ping) => grpcping::ping(ping),
         Task::Netcat(netcat) => netcat::connect(netcat),
@@ -94,7 +94,7 @@ fn parts(command: &Command) -> Result<Parts, Refused> {
             .descriptors(),
         Some(Call::Method(_)) | None => Vec::new(),
     };
-    Ok(Parts { payload, pems, descriptors, resolve })
+    Ok(Parts { payload, pems, descriptors, resolve, connects_each: false })
 }
 
 /// The server of the command. Without a port, that of gRPC is fortio's own.

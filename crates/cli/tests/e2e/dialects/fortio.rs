@@ -1,10 +1,9 @@
 //! fortio and us, side by side: the same lines, the same keys, the same counts, and the same
 //! requests on the wire. fortio 1.66 and later are compared.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 
+use super::fortio_server::Echo;
 use super::outputs::shape;
 use super::recorder::Recorder;
 use crate::nginx::Nginx;
@@ -103,131 +102,6 @@ fn unversioned(request: String) -> String {
     let Some((before, after)) = request.split_once("fortio-") else { return request };
     let rest = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     format!("{before}fortio{rest}")
-}
-
-/// fortio's server, or ours, ended when it is dropped.
-struct Echo {
-    child: Child,
-    address: String,
-    /// fortio ends when it prints where nobody reads.
-    _out: BufReader<ChildStdout>,
-    _folder: tempfile::TempDir,
-}
-
-impl Echo {
-    fn start(mut command: Command) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let data = folder.path().display().to_string();
-        let mut flags = vec!["server", "-data-dir", &data, "-http-port", "127.0.0.1:0"];
-        for port in ["-grpc-port", "-tcp-port", "-udp-port", "-redirect-port"] {
-            flags.extend([port, "disabled"]);
-        }
-        let mut child = command
-            .args(flags)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("started");
-        let mut out = BufReader::new(child.stdout.take().expect("piped"));
-        let url = out.by_ref().lines().map_while(Result::ok).find(|line| line.contains("http://"));
-        let url = url.expect("where it is");
-        let address =
-            url.trim().trim_start_matches("http://").trim_end_matches("/fortio/").to_owned();
-        Self { child, address, _out: out, _folder: folder }
-    }
-
-    /// The answer to a request, without what differs each time.
-    fn ask(&self, request: &str) -> (Vec<String>, Vec<u8>) {
-        let mut stream = TcpStream::connect(&self.address).expect("a server");
-        stream.write_all(request.as_bytes()).expect("sent");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("an answer");
-        let end = answer.windows(4).position(|part| part == b"\r\n\r\n");
-        let end = end.unwrap_or_else(|| panic!("{}: no head for {request}", self.address)) + 4;
-        let head = String::from_utf8_lossy(&answer[..end]).into_owned();
-        let lines = head.lines().filter(|line| !line.is_empty());
-        let plain = |line: &str| match line.split_once(": ") {
-            Some(("Date", _)) => "Date".to_owned(),
-            _ => line.to_owned(),
-        };
-        (lines.map(plain).collect(), answer[end..].to_vec())
-    }
-}
-
-impl Drop for Echo {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-#[test]
-fn the_server_answers_as_fortios_does() {
-    let Some(_turn) = share_with(&["fortio"]) else { return };
-    let theirs = Echo::start(Command::new("fortio"));
-    let ours = Echo::start(plimsoll(&["fortio"]));
-    let get = |target: &str, fields: &str| {
-        format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{fields}\r\n")
-    };
-    let post = |target: &str, fields: &str| {
-        format!(
-            "POST {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 5\r\n{fields}\
-             \r\nhello"
-        )
-    };
-    let gzip = "Accept-Encoding: gzip\r\n";
-    for (request, is_random) in [
-        (get("/", ""), false),
-        (get("/a?status=503", ""), false),
-        (get("/a?status=404:150", ""), false),
-        (get("/a?status=bad", ""), false),
-        (get("/a?status=204&size=5", ""), false),
-        (get("/a?size=7", ""), true),
-        (get("/a?size=-4", ""), false),
-        (get("/a?size=bad&delay=bad&close=&gzip=false", ""), false),
-        (get("/a?delay=5ms:50,2ms:50", ""), false),
-        (get("/a?header=X-B:1&header=A:%20b+c&header=bad", ""), false),
-        (get("/debug/echo/x", ""), false),
-        (post("/a", ""), false),
-        (post("/a", "Content-Type: a/b\r\n"), false),
-        (post("/a?size=3", "Content-Type: a/b\r\n"), true),
-        (post("/a?status=418", "Content-Type: a/b\r\n"), false),
-        (get("/fortio/rest/run", ""), false),
-        (get("/fortio/rest/run?url=http://a/&t=bad", ""), false),
-        (get("/fortio/rest/status", ""), false),
-        (get("/fortio/rest/stop", ""), false),
-        (get("/fortio/rest/stop?runid=77", ""), false),
-        (get("/fortio/rest/dns?name=127.0.0.1", ""), false),
-        (get("/fortio/rest/dns", ""), false),
-        (get("/fortio/data/", ""), false),
-        (get("/a?close=true", ""), false),
-    ] {
-        let ((head, body), (their_head, their_body)) = (ours.ask(&request), theirs.ask(&request));
-        assert_eq!(head, their_head, "{request}");
-        match is_random {
-            true => assert_eq!(body.len(), their_body.len(), "{request}"),
-            false => {
-                let [body, their_body] =
-                    [body, their_body].map(|body| String::from_utf8_lossy(&body).into_owned());
-                assert_eq!(body, their_body, "{request}");
-            }
-        }
-    }
-    // How well each compresses differs.
-    let request = post("/a?gzip=true", gzip);
-    for server in [&ours, &theirs] {
-        let (head, body) = server.ask(&request);
-        assert!(head.contains(&"Content-Encoding: gzip".to_owned()), "{head:?}");
-        assert!(body.starts_with(b"\x1f\x8b"), "{body:?}");
-    }
-    // A run of each, of both servers.
-    for (server, target) in [(&ours, &theirs), (&theirs, &ours)] {
-        let path = format!("/fortio/rest/run?url=http://{}/&n=12&qps=-1&c=3", target.address);
-        let (head, body) = server.ask(&get(&path, ""));
-        assert_eq!(head[0], "HTTP/1.1 200 OK");
-        let text = String::from_utf8_lossy(&body);
-        assert!(text.contains("\"200\": 12"), "{text}");
-    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 mod arrivals;
 mod fortio;
+mod fortio_readers;
+mod fortio_server;
 mod k6;
 mod k6_grpc;
 mod k6_sockets;

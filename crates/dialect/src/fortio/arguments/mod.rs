@@ -16,7 +16,7 @@ use crate::go_flag::{self, Wrong, invalid};
 use reader::Reader;
 
 pub use values::canonical;
-pub(super) use values::{header, percentiles};
+pub(super) use values::{header, percentiles, reuse};
 
 /// The most connections, and the most streams of all of them.
 const THREADS_MAX: i64 = 1_000_000;

@@ -2,7 +2,7 @@
 
 use plimsoll_core::plan::{DriverPlan, Spin};
 
-use super::values::{header, level};
+use super::values::{header, level, reuse};
 use super::{THREADS_MAX, bad_value, refused};
 use crate::UsageText;
 use crate::fortio::command::{Command, LogLevel, Payload};
@@ -223,7 +223,7 @@ impl Reader {
             "payload-file" if !text.is_empty() => command.payload = Payload::File(text),
             "resolve" => command.resolve = text,
             "unix-socket" => command.unix_socket = text,
-            "user" => command.credentials = text,
+            "user" => command.credentials = text.as_str().into(),
             "json-result" => command.json_result = kept(),
             "driver" | "spin" => self.engine(name, &text)?,
             "access-log-file" => self.log_file = text,
@@ -258,25 +258,14 @@ impl Reader {
         Ok(())
     }
 
-    /// `min:max`, in either order, or one number.
     fn reuse(&mut self, text: &str) -> Result<(), UsageText> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        let mut ends = [0_u32; 2];
-        let (min, max) = text.split_once(':').unwrap_or((text, text));
-        for (end, text_of_end) in ends.iter_mut().zip([min, max]) {
-            *end = text_of_end.parse().map_err(|_| {
-                let why = format!(
-                    "invalid value for connection reuse range, err: strconv.Atoi: parsing \
-                     {text_of_end:?}: invalid syntax"
-                );
-                bad_value("connection-reuse", text, &why)
-            })?;
-        }
-        ends.sort_unstable();
-        let [min, max] = ends;
-        self.command.connection_reuse = (max > 0).then_some([min.max(1), max]);
+        self.command.connection_reuse = reuse(text).map_err(|part| {
+            let why = format!(
+                "invalid value for connection reuse range, err: strconv.Atoi: parsing {part:?}: \
+                 invalid syntax"
+            );
+            bad_value("connection-reuse", text, &why)
+        })?;
         Ok(())
     }
 

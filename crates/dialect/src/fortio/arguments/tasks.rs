@@ -37,7 +37,7 @@ impl Reader {
                 _ => "Error: fortio load/curl needs a URL or destination",
             }));
         };
-        self.command.target.clone_from(target);
+        self.command.call_at(target);
         match kind {
             Kind::Load => self.load(),
             Kind::GrpcPing => self.grpc_ping(),

@@ -45,6 +45,25 @@ pub(super) fn level(name: &str) -> Option<LogLevel> {
     levels.iter().find(|(known, _)| *known == lower).map(|(_, level)| *level)
 }
 
+/// How many calls a connection may carry, `min:max` in either order or one number; 0 and nothing
+/// say nothing.
+///
+/// # Errors
+/// The part that is no number.
+pub(in crate::fortio) fn reuse(text: &str) -> Result<Option<[u32; 2]>, &str> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let (min, max) = text.split_once(':').unwrap_or((text, text));
+    let mut ends = [0_u32; 2];
+    for (end, text_of_end) in ends.iter_mut().zip([min, max]) {
+        *end = text_of_end.parse().map_err(|_| text_of_end)?;
+    }
+    ends.sort_unstable();
+    let [min, max] = ends;
+    Ok((max > 0).then_some([min.max(1), max]))
+}
+
 /// The percentiles of a list such as `50,99.9`.
 ///
 /// # Errors

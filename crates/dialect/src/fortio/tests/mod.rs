@@ -4,6 +4,7 @@ mod arguments;
 mod of_run;
 mod pace;
 mod reading;
+mod secrets;
 mod writing;
 
 use super::{Command, Task, parse};

@@ -256,17 +256,16 @@ fn plans_end_where_fortios_runs_end() {
         ("-qps 0 -t 2s", None, Some(2_000_000_000), false, 4),
         ("-qps 0 -n 9", Some(9), None, false, 4),
         ("-as-original -n 9", Some(9), None, true, 4),
-        ("-grpc -s 2 -c 3", Some(36), Some(36 * 142_857_143), true, 3),
+        ("-grpc -s 2 -c 3", Some(36), Some(36 * 128_571_429), true, 3),
     ] {
         let command = command(flags);
         let deal = Deal::of(&command);
         let schedule = schedule(&command, &deal).expect("times");
         let parts = Parts { descriptors: vec![1], ..Parts::default() };
         let endpoint = Endpoint::http("h", 80, "/");
-        let plan = command.plan(endpoint.clone(), &parts, &deal, schedule).expect("a plan");
+        let plan = command.plan(endpoint, &parts, &deal, schedule).expect("a plan");
         assert_eq!((plan.requests, plan.duration_ns), (requests, duration_ns), "{flags}");
         assert_eq!((plan.is_open_loop(), plan.connections), (is_open, connections), "{flags}");
-        let warm_up = command.warm_up(endpoint, &parts).expect("a plan");
-        assert_eq!(warm_up.requests, Some(command.threads.into()), "{flags}");
+        assert_eq!(plan.first_request.is_some(), command.exactly == 0, "{flags}");
     }
 }

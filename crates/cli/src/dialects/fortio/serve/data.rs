@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use plimsoll_dialect::WallTime;
 use plimsoll_dialect::fortio::rest::{INDEX_HEAD, index_line, is_result_name};
 
 /// The most results that are listed.
@@ -48,11 +49,12 @@ pub(super) fn index(folder: &Path, base: &str) -> String {
     text
 }
 
-/// When the folder changed last, s since the start of 1970.
-pub(super) fn changed_unix_s(folder: &Path) -> u64 {
+/// When the folder changed last, in UTC; the start of 1970 where that cannot be told.
+pub(super) fn changed(folder: &Path) -> WallTime {
     let changed = fs::metadata(folder).and_then(|it| it.modified()).ok();
     let since = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    since.map_or(0, |since| since.as_secs())
+    let unix_ns = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
+    WallTime { unix_ns: unix_ns.unwrap_or(0), offset_s: 0 }
 }
 
 /// Writes a result, whole or not at all.

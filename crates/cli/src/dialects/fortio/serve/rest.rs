@@ -140,7 +140,9 @@ impl Runs {
             let status = RunStatus { run_id: *id, state: run.state, runner_options: options };
             (id.to_string(), status)
         };
-        json(200, &Statuses { statuses: runs.map(status).collect() })
+        let found: BTreeMap<_, _> = runs.map(status).collect();
+        let is_there = wanted == 0 || !found.is_empty();
+        json(200, &Statuses { statuses: is_there.then_some(found) })
     }
 
     /// Stops one run, or all of them.

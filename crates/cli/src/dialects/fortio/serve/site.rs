@@ -26,6 +26,12 @@ use super::{data, pages, sync};
 /// Requests that are worked on at a time; further ones get a 503.
 const REQUESTS_MAX: usize = 256;
 
+/// What stands behind `rest/`. As anywhere else, the page is below it.
+const RESTS: [&str; 4] = ["run", "status", "stop", "dns"];
+
+/// What a 404 says.
+const NOT_FOUND: &str = "404 page not found\n";
+
 /// Everything that requests share.
 pub(super) struct Site {
     shared: Arc<Shared>,
@@ -119,7 +125,7 @@ impl Shared {
             Some(("data", "index.tsv")) => self.index(asked),
             Some(("data", name)) => self.result(&percent_decoded(name)),
             _ if self.serve.kind == ServeKind::Report => self.page(asked),
-            Some(("rest", what)) => self.rest(what, asked),
+            Some(("rest", what)) if RESTS.contains(&what) => self.rest(what, asked),
             Some(("fetch", place)) if self.serve.fetches => fetched(&with_query(place, asked)),
             Some(("fetch2", "")) if self.serve.fetches => {
                 let arguments = Arguments::read(&asked.target, b"").unwrap_or_default();
@@ -138,8 +144,7 @@ impl Shared {
             "run" => self.runs.run(&arguments, asked, self),
             "status" => self.runs.status(&arguments),
             "stop" => self.runs.stop(&arguments, &self.data_url(asked)),
-            "dns" => super::rest::dns(&arguments),
-            _ => not_found(),
+            _ => super::rest::dns(&arguments),
         }
     }
 
@@ -176,20 +181,23 @@ impl Shared {
     fn index(&self, asked: &Asked) -> Response {
         let mut response = text(200, &data::index(&self.folder, &self.data_url(asked)));
         response.fields.push(("Access-Control-Allow-Origin", "*".to_owned()));
-        let tag = format!("\"{}\"", data::changed_unix_s(&self.folder));
-        response.fields.push(("Etag", tag));
+        let changed = data::changed(&self.folder).http_date();
+        response.fields.push(("Etag", format!("\"{changed}\"")));
+        response.fields.push(("Last-Modified", changed));
         response
     }
 
     fn result(&self, name: &str) -> Response {
-        let Some(body) = data::read(&self.folder, name) else { return not_found() };
+        let found = data::read(&self.folder, name);
+        let kind = found.as_ref().map_or("text/plain; charset=utf-8", |_| "application/json");
         let field = |name, value: &str| (name, value.to_owned());
         let fields = vec![
             field("Access-Control-Allow-Origin", "*"),
             field("Cache-Control", "max-age=365000000, immutable"),
-            field("Content-Type", "application/json"),
+            field("Content-Type", kind),
         ];
-        Response { status: 200, fields, body }
+        let status = if found.is_some() { 200 } else { 404 };
+        Response { status, fields, body: found.unwrap_or_else(|| NOT_FOUND.into()) }
     }
 }
 
@@ -215,7 +223,7 @@ fn fetched(url: &str) -> Response {
 }
 
 pub(super) fn not_found() -> Response {
-    text(404, "404 page not found\n")
+    text(404, NOT_FOUND)
 }
 
 pub(super) fn text(status: u16, body: &str) -> Response {

@@ -1,11 +1,11 @@
-//! `-sync URL`: fetches the results that an `index.tsv` lists and that are not there yet.
+//! `-sync URL`: fetches the results that an `index.tsv` or a bucket lists and that are not there yet.
 
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use plimsoll_core::plan::Draft;
-use plimsoll_dialect::fortio::rest::{INDEX_HEAD, is_result_name};
+use plimsoll_dialect::fortio::rest::Listing;
 use plimsoll_dialect::fortio::{Level, LogLevel, Serve};
 use plimsoll_engine::{Answer, Control, Inquiry};
 
@@ -13,35 +13,42 @@ use super::super::log;
 use super::data;
 use crate::message::without_error_numbers;
 
-/// The most results of a list.
-const RESULTS_MAX: usize = 10_000;
+/// The most parts of a list; a bucket gives a thousand objects in each.
+const PARTS_MAX: usize = 100;
 
-/// Fetches what a list has.
+/// Fetches what a list has, from part to part.
 ///
 /// # Errors
 /// The first thing that fails, in one line.
 pub(super) fn once(url: &str, folder: &Path) -> Result<(), String> {
-    let index = fetch(url)?;
-    if index.status != 200 {
-        return Err(format!("the status is {}", index.status));
-    }
-    let text = String::from_utf8(index.body).map_err(|_| "the list is not text".to_owned())?;
-    let lines = text.strip_prefix(INDEX_HEAD).ok_or_else(|| {
-        "the list is not an index.tsv: it has to begin with TsvHttpData-1.0".to_owned()
-    })?;
-    let urls = lines.lines().filter_map(|line| line.split('\t').next());
-    for url in urls.filter(|url| !url.is_empty()).take(RESULTS_MAX) {
-        let name = url.rsplit('/').next().unwrap_or_default();
-        if !is_result_name(name) || folder.join(name).exists() {
-            continue;
+    let mut at = url.to_owned();
+    for _ in 0..PARTS_MAX {
+        let text = String::from_utf8(fetch_whole(&at)?);
+        let text = text.map_err(|_| "the list is not text".to_owned())?;
+        let Listing { results, next } = Listing::read(&at, &text)?;
+        for (name, url) in results {
+            if folder.join(&name).exists() {
+                continue;
+            }
+            let document = fetch_whole(&url).map_err(|why| format!("{url}: {why}"))?;
+            data::write(folder, &name, &document).map_err(|error| format!("{name}: {error}"))?;
         }
-        let answer = fetch(url).map_err(|why| format!("{url}: {why}"))?;
-        if answer.status != 200 {
-            return Err(format!("{url}: the status is {}", answer.status));
+        match next {
+            None => return Ok(()),
+            Some(next) if next == at => return Err("the list goes on with itself".to_owned()),
+            Some(next) => at = next,
         }
-        data::write(folder, name, &answer.body).map_err(|error| format!("{name}: {error}"))?;
     }
-    Ok(())
+    Err(format!("the list has more than {PARTS_MAX} parts"))
+}
+
+/// What is there.
+fn fetch_whole(url: &str) -> Result<Vec<u8>, String> {
+    let answer = fetch(url)?;
+    match answer.status {
+        200 => Ok(answer.body),
+        status => Err(format!("the status is {status}")),
+    }
 }
 
 /// Does that from time to time, until the program ends.
