@@ -130,6 +130,15 @@ fn how_a_run_ends_is_in_its_exit_code() {
             "the options of the script are a function",
         ),
         ("export const options = { vus: 'x' };".to_owned(), &[], 104, "'x' is not a whole number"),
+        (
+            format!(
+                "export const options = {{ tlsVersion: 'tls1.2', \
+                 tlsCipherSuites: ['TLS_RSA_WITH_AES_128_GCM_SHA256'] }}; {empty}"
+            ),
+            &[],
+            104,
+            "of the cipher suites of TLS 1.2 that are named, none can be offered",
+        ),
         (empty.to_owned(), &["--vus", "x"], 255, "--vus: 'x' is not a whole number"),
         (empty.to_owned(), &["--bogus"], 255, "unexpected argument '--bogus' found"),
         (empty.to_owned(), &["-o", "nope"], 255, "output 'nope' is not supported"),

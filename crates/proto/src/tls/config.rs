@@ -10,7 +10,7 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use thiserror::Error;
 
 use super::certificates::{self, Anybody, Named};
-use super::options::{ClientOptions, ServerOptions, Verify};
+use super::options::{ClientOptions, ServerOptions, Verify, Version, Versions};
 use super::sessions::Sessions;
 
 /// Why options do not make a configuration. The caller knows which file or flag it was about.
@@ -57,6 +57,12 @@ pub enum TlsConfigError {
     /// A protocol name for ALPN is empty or longer than 255 bytes (RFC 7301 section 3.1).
     #[error("an ALPN protocol name has 1 to 255 bytes")]
     Alpn,
+    /// None of the named cipher suites can be offered, and TLS 1.3, whose suites always are, is off.
+    #[error(
+        "of the cipher suites of TLS 1.2 that are named, none can be offered: \
+         name one with ECDHE and AES-GCM or ChaCha20-Poly1305, or allow TLS 1.3"
+    )]
+    NoSuites,
     /// The error of rustls about options that passed all checks here.
     #[error("TLS cannot be set up: {0}")]
     Other(String),
@@ -87,6 +93,9 @@ impl ClientConfig {
         const NAMED: Named = Named { chain: "client certificate file", key: "client key file" };
         check_alpn(&options.alpn)?;
         let provider = Arc::new(with_suites(provider(), &options.suites));
+        if options.versions == Versions::Only(Version::Tls12) && !has_tls12(&provider) {
+            return Err(TlsConfigError::NoSuites);
+        }
         let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(options.versions.supported())
             .map_err(other)?;
@@ -197,6 +206,10 @@ fn with_suites(mut provider: CryptoProvider, named: &[u16]) -> CryptoProvider {
         named.is_empty() || is_named || suite.tls13().is_some()
     });
     provider
+}
+
+fn has_tls12(provider: &CryptoProvider) -> bool {
+    provider.cipher_suites.iter().any(|suite| suite.tls13().is_none())
 }
 
 fn ticketer() -> Result<Arc<dyn rustls::server::ProducesTickets>, Error> {

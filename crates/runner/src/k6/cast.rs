@@ -11,7 +11,7 @@ use plimsoll_dialect::k6::segment::Part;
 use plimsoll_dialect::k6::{ExitCode, Refused};
 use plimsoll_engine::vu::{Cast, Dns, HttpDebug, Network, Role};
 use plimsoll_io::clock;
-use plimsoll_proto::tls::{ClientOptions, Identity, Verify, Version, Versions};
+use plimsoll_proto::tls::{ClientConfig, ClientOptions, Identity, Verify, Version, Versions};
 use plimsoll_script::js::http::HttpOptions;
 
 use super::load::{Test, options_json, refused};
@@ -102,6 +102,9 @@ impl Test {
             identities.push((given.domains.clone(), Identity { chain, key }));
         }
         let suites = options.tls_cipher_suites.iter().flatten().map(|suite| suite.id).collect();
+        let tls = ClientOptions { verify, versions, suites, ..ClientOptions::default() };
+        ClientConfig::new(&tls)
+            .map_err(|error| refused(ExitCode::InvalidConfig, error.to_string()))?;
         let addresses = options.local_ips.clone();
         let hosts = options.hosts.clone();
         let names = options.block_hostnames.clone();
@@ -118,7 +121,7 @@ impl Test {
                 let is_in = move |address| blocks.iter().any(|block| block.contains(address));
                 Arc::new(is_in) as _
             }),
-            tls: ClientOptions { verify, versions, suites, ..ClientOptions::default() },
+            tls,
             identities,
             dns: dns(configuration),
             local_address: addresses.map(|all| Arc::new(move |vu| all.of_vu(vu)) as _),

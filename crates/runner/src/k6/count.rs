@@ -244,13 +244,13 @@ enum Origin {
 
 impl Common {
     /// The tags of a sample: the run's, the scenario's, the group below `root` if it is in one,
-    /// those of VU and call, and those that are given last.
+    /// those of VU and call, and those that are given last and have a value.
     fn tags(
         &self,
         place: &Place<'_>,
         root: Option<&str>,
         call: Option<u32>,
-        last: &[(SystemTag, &str)],
+        last: &[(SystemTag, Option<&str>)],
     ) -> TagSet {
         let group = place.group.map(|number| place.names.group(number)).unwrap_or_default();
         let group = root.map(|root| format!("{root}{group}"));
@@ -270,9 +270,7 @@ impl Common {
         let has_check = self.system_tags.has(SystemTag::Check);
         all.extend(own.pairs().filter(|(name, _)| has_check || *name != "check"));
         for (tag, value) in last {
-            // A socket without a subprotocol says so.
-            let is_said = !value.is_empty() || *tag == SystemTag::Subproto;
-            if self.system_tags.has(*tag) && is_said {
+            if let Some(value) = value.filter(|_| self.system_tags.has(*tag)) {
                 all.push((tag.name(), value));
             }
         }
@@ -288,18 +286,19 @@ impl Common {
         let url = if tagged.is_some() || ended.name != ended.url { name } else { ended.url };
         let status = ended.status.to_string();
         let code = ended.error_code.to_string();
-        let expected = ended.is_expected.map_or("", |is| if is { "true" } else { "false" });
+        let expected = ended.is_expected.map(|is| if is { "true" } else { "false" });
         let last = [
-            (SystemTag::Method, ended.method),
-            (SystemTag::Status, status.as_str()),
-            (SystemTag::Proto, ended.proto),
-            (SystemTag::Url, url),
-            (SystemTag::Name, name),
-            (SystemTag::Error, ended.error),
-            (SystemTag::ErrorCode, if ended.error_code == 0 { "" } else { code.as_str() }),
-            (SystemTag::TlsVersion, ended.tls_version),
+            (SystemTag::Method, said(ended.method)),
+            (SystemTag::Status, Some(status.as_str())),
+            (SystemTag::Proto, said(ended.proto)),
+            // A script may have asked for an empty URL.
+            (SystemTag::Url, Some(url)),
+            (SystemTag::Name, Some(name)),
+            (SystemTag::Error, said(ended.error)),
+            (SystemTag::ErrorCode, (ended.error_code != 0).then_some(code.as_str())),
+            (SystemTag::TlsVersion, said(ended.tls_version)),
             (SystemTag::ExpectedResponse, expected),
-            (SystemTag::Ip, ended.remote_ip),
+            (SystemTag::Ip, said(ended.remote_ip)),
         ];
         self.tags(place, Some(root), ended.tags, &last)
     }
@@ -308,11 +307,12 @@ impl Common {
     fn socket_tags(&self, place: &Place<'_>, root: &str, told: &SocketTold<'_>) -> TagSet {
         let status = told.status.to_string();
         let last = [
-            (SystemTag::Url, told.url),
-            (SystemTag::Name, told.name),
-            (SystemTag::Ip, told.remote_ip),
-            (SystemTag::Status, status.as_str()),
-            (SystemTag::Subproto, told.subprotocol),
+            (SystemTag::Url, said(told.url)),
+            (SystemTag::Name, said(told.name)),
+            (SystemTag::Ip, said(told.remote_ip)),
+            (SystemTag::Status, Some(status.as_str())),
+            // A socket without a subprotocol says so.
+            (SystemTag::Subproto, Some(told.subprotocol)),
         ];
         // Without an answer there is neither status nor subprotocol.
         let last = if told.status == 0 { &last[..3] } else { &last };
@@ -323,6 +323,11 @@ impl Common {
 /// The parts of a call's path, `/package.Service/Method`: its service and its method.
 fn parts(path: &str) -> (&str, &str) {
     path.trim_start_matches('/').split_once('/').unwrap_or_default()
+}
+
+/// The value of a tag that a sample has only if there is something to say.
+fn said(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
 }
 
 fn ms(ns: u64) -> f64 {
@@ -385,7 +390,7 @@ impl Tally for Count {
                 (ids.duration, ms(duration_ns), Some(code))
             }
         };
-        let status = code.map(|code| code.to_string()).unwrap_or_default();
+        let status = code.map(|code| code.to_string());
         self.begin(b'c', place, told.tags)
             .number(u64::from(metric.index()))
             .optional(code)
@@ -398,11 +403,11 @@ impl Tally for Count {
             let own = told.tags.map(|number| place.names.tags(number)).unwrap_or_default();
             let named = own.pairs().find(|(tag, _)| *tag == "name").map(|(_, value)| value);
             let last = [
-                (SystemTag::Method, method),
-                (SystemTag::Service, service),
-                (SystemTag::Status, status.as_str()),
-                (SystemTag::Url, told.url),
-                (SystemTag::Name, named.unwrap_or(told.path)),
+                (SystemTag::Method, said(method)),
+                (SystemTag::Service, said(service)),
+                (SystemTag::Status, status.as_deref()),
+                (SystemTag::Url, said(told.url)),
+                (SystemTag::Name, said(named.unwrap_or(told.path))),
             ];
             Set::new(common.tags(place, Some(root), told.tags, &last), &[metric], book)
         });

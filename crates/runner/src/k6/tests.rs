@@ -160,13 +160,18 @@ fn a_name_stands_in_place_of_the_url_and_tags_can_be_left_out() {
     let place = Place { scenario: None, vu: 0, ..world.place() };
     count.request(&place, &RequestEnded { name: "http://a/${}", ..REQUEST });
     count.request(&place, &RequestEnded { status: 0, error: "dial: x", ..REQUEST });
+    count.request(
+        &place,
+        &RequestEnded { status: 0, error: "no URL", url: "", name: "", ..REQUEST },
+    );
     let (_, account) = count.finish();
     let samples = world.samples();
     let named = [("ip", "127.0.0.1"), ("name", "http://a/${}"), ("of", "run")];
     let named = [&named[..], &[("url", "http://a/${}")]].concat();
     assert_eq!(samples[0].2, tags(&named));
     assert_eq!(samples[9].2.get("url"), Some("http://a/x"));
-    assert_eq!((account.responses, account.errors), (1, 1));
+    assert_eq!(samples[18].2.get("url"), Some(""), "a tag, if an empty one");
+    assert_eq!((account.responses, account.errors), (1, 2));
 }
 
 #[test]

@@ -26,7 +26,7 @@ const PARTS: [(&str, &str); 3] = [
 ];
 
 /// The modules that are built in, as far as they are JavaScript.
-const BUILT_IN: [(&str, &str); 12] = [
+const BUILT_IN: [(&str, &str); 15] = [
     ("plimsoll:blob", include_str!("lib/blob.js")),
     ("plimsoll:csv", include_str!("lib/csv.js")),
     ("plimsoll:fs", include_str!("lib/fs.js")),
@@ -35,6 +35,9 @@ const BUILT_IN: [(&str, &str); 12] = [
     ("plimsoll:html/attributes", include_str!("lib/html_attributes.js")),
     ("plimsoll:html/response", include_str!("lib/response_html.js")),
     ("plimsoll:sockets/close", include_str!("lib/sockets_close.js")),
+    ("plimsoll:streams", include_str!("lib/streams.js")),
+    ("plimsoll:streams/queue", include_str!("lib/streams_queue.js")),
+    ("plimsoll:streams/writable", include_str!("lib/streams_writable.js")),
     ("plimsoll:subtle", include_str!("lib/subtle.js")),
     ("plimsoll:subtle/der", include_str!("lib/subtle_der.js")),
     ("plimsoll:websockets", include_str!("lib/websockets.js")),

@@ -86,8 +86,25 @@ pub(super) unsafe extern "C" fn load(
 }
 
 fn built_in(context: Context<'_>, name: &str) -> Result<Loaded, Thrown> {
-    let object = api::built_in(context, name)?;
+    let object = require_built_in(context, name)?;
     synthetic(context, name, &object, &object)
+}
+
+/// What a built-in module exports: one object, however often it is imported or required. A library
+/// that puts a function of its own in it changes what the whole script calls.
+fn require_built_in<'js>(context: Context<'js>, name: &str) -> Outcome<'js> {
+    if let Some(object) = required(context, name) {
+        return Ok(object);
+    }
+    let object = api::built_in(context, name)?;
+    context.inner().required.borrow_mut().push((name.to_owned(), Kept::of(object.clone())));
+    Ok(object)
+}
+
+/// What was kept when a module was first required.
+fn required<'js>(context: Context<'js>, name: &str) -> Option<Value<'js>> {
+    let required = context.inner().required.borrow();
+    required.iter().find_map(|(key, module)| (key == name).then(|| module.value(context)))
 }
 
 /// Loads a file as a module, compiled if it was not yet.
@@ -267,7 +284,7 @@ fn read<'js>(context: Context<'js>, bytecode: &[u8]) -> Outcome<'js> {
 pub(super) fn require<'js>(context: Context<'js>, specifier: &str, base: &str) -> Outcome<'js> {
     let resolved = resolve::resolve(specifier, base);
     match resolved.map_err(|message| context.throw(ErrorKind::Plain, message))? {
-        Resolved::BuiltIn(name) => api::built_in(context, &name),
+        Resolved::BuiltIn(name) => require_built_in(context, &name),
         Resolved::File(key) | Resolved::Remote(key) => require_path(context, &key),
     }
 }
@@ -294,9 +311,7 @@ fn require_path<'js>(context: Context<'js>, path: &str) -> Outcome<'js> {
 /// The exports of a CommonJS module, which runs when it is required for the first time.
 fn require_file<'js>(context: Context<'js>, path: &str) -> Outcome<'js> {
     let inner = context.inner();
-    let known = |(name, module): &(String, Kept)| (name == path).then(|| module.value(context));
-    let found = inner.required.borrow().iter().find_map(known);
-    if let Some(module) = found {
+    if let Some(module) = required(context, path) {
         return module.get("exports");
     }
     let stored: Option<Arc<Module>> = inner.shared.store.module(path);
@@ -324,9 +339,7 @@ fn require_file<'js>(context: Context<'js>, path: &str) -> Outcome<'js> {
 /// an iteration goes on.
 pub(super) fn library<'js>(context: Context<'js>, key: &str) -> Outcome<'js> {
     let inner = context.inner();
-    let known = |(name, module): &(String, Kept)| (name == key).then(|| module.value(context));
-    let found = inner.required.borrow().iter().find_map(known);
-    if let Some(exports) = found {
+    if let Some(exports) = required(context, key) {
         return Ok(exports);
     }
     let was_read = inner.shared.store.module(key).is_some();

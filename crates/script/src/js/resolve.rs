@@ -55,7 +55,7 @@ pub(super) const REMOTE: &str = "https://";
 const INTERNAL: &str = "plimsoll:";
 
 /// Modules that are built in.
-pub(super) const BUILT_IN: [&str; 17] = [
+pub(super) const BUILT_IN: [&str; 18] = [
     "k6",
     "k6/crypto",
     "k6/data",
@@ -71,6 +71,7 @@ pub(super) const BUILT_IN: [&str; 17] = [
     "k6/ws",
     "k6/experimental/csv",
     "k6/experimental/fs",
+    "k6/experimental/streams",
     "k6/experimental/timers",
     "k6/experimental/websockets",
 ];

@@ -1,7 +1,9 @@
 //! Versions, resumption, ALPN, and data in pieces of every size.
 
 use super::world::{Authority, NOW, Pair, client_config, configs, server_config, server_options};
-use crate::tls::{ClientConfig, ClientOptions, TlsErrorKind, Verify, Version, Versions};
+use crate::tls::{
+    ClientConfig, ClientOptions, TlsConfigError, TlsErrorKind, Verify, Version, Versions,
+};
 
 const VERSIONS: [(Versions, Version); 3] = [
     (Versions::Both, Version::Tls13),
@@ -137,7 +139,8 @@ fn suites_of_tls_1_2_are_those_that_are_named() {
         let (verify, suites) = (Verify::Roots(authority.pem), suites.to_vec());
         let options = ClientOptions { verify, versions, suites, ..ClientOptions::default() };
         let Some(agreed) = agreed else {
-            assert!(ClientConfig::new(&options).is_err(), "{options:?}");
+            let error = ClientConfig::new(&options).expect_err("no suite");
+            assert_eq!(error, TlsConfigError::NoSuites, "{options:?}");
             continue;
         };
         let pair = Pair::new(&client_config(&options), &server, true).shake();

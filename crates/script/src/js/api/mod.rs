@@ -46,6 +46,7 @@ pub(super) fn built_in<'js>(context: Context<'js>, name: &str) -> Outcome<'js> {
         "k6/execution" => execution::fill(&module)?,
         "k6/experimental/csv" => return modules::library(context, "plimsoll:csv"),
         "k6/experimental/fs" => return modules::library(context, "plimsoll:fs"),
+        "k6/experimental/streams" => return modules::library(context, "plimsoll:streams"),
         "k6/html" => return modules::library(context, "plimsoll:html"),
         "k6/http" => http::fill(&module)?,
         "k6/net/grpc" => return modules::library(context, "plimsoll:grpc"),

@@ -2,7 +2,7 @@
 // that k6 had before its version 1, and the thresholds as JUnit's XML.
 //
 // Written from k6's documentation and from summaries that k6 has printed. What is absent on
-// purpose: colours that follow the terminal; they are on unless the script or the options say no.
+// purpose: colours that follow the terminal; they are on unless the script says no.
 
 const PASSED = '\u2713';
 const FAILED = '\u2717';
@@ -85,11 +85,11 @@ function displayName(name, metrics) {
 const widest = (texts) => texts.reduce((most, text) => Math.max(most, text.length), 0);
 
 function checkLines(check, indent, paint) {
-  if (check.fails === 0) return [`${indent}${paint(PASSED, 'green')} ${check.name}`];
+  if (check.fails === 0) return [paint(`${indent}${PASSED} ${check.name}`, 'green')];
   const percent = Math.floor((100 * check.passes) / (check.passes + check.fails));
   const counts = `${PASSED} ${check.passes} / ${FAILED} ${check.fails}`;
   const detail = `${DETAIL}  ${percent}% ${DASH} ${counts}`;
-  return [paint(`${indent}${FAILED} ${check.name}`, 'red'), paint(`${indent} ${detail}`, 'red')];
+  return [paint(`${indent}${FAILED} ${check.name}\n${indent} ${detail}`, 'red')];
 }
 
 const listed = (list) => (Array.isArray(list) ? list : Object.values(list || {}));
@@ -137,17 +137,20 @@ function metricLines(data, indent, paint, timeUnit) {
     );
   const [trendWidths, plainWidths] = [widths(trends, stats.length), widths(plain, 3)];
   const nameWidth = widest(names.map(label));
+  const painted = (text, width, ...colours) =>
+    paint(text, ...colours) + ' '.repeat(Math.max(width - text.length, 0));
   return names.map((name) => {
     const columns = isTrend(name)
       ? trends
           .get(name)
           .map(
-            (text, column) => `${stats[column]}=${paint(text.padEnd(trendWidths[column]), 'cyan')}`,
+            (text, column) => `${stats[column]}=${painted(text, trendWidths[column], 'cyan')}`,
           )
       : plain.get(name).map((text, column) => {
-          const isLast = column === plain.get(name).length - 1;
-          const padded = column > 0 && isLast ? text : text.padEnd(plainWidths[column]);
-          return column === 0 ? paint(padded, 'cyan') : paint(padded, 'cyan', 'faint');
+          if (column === 0) return painted(text, plainWidths[0], 'cyan');
+          // What a counter has beside its value stands alone.
+          const width = plain.get(name).length > 2 ? plainWidths[column] : 0;
+          return painted(text, width, 'cyan', 'faint');
         });
     const dots = '.'.repeat(nameWidth - label(name).length + 3);
     const title = `${label(name)}${paint(`${dots}:`, 'faint')}`;
@@ -163,9 +166,8 @@ function mark(metric, paint) {
 
 // The summary of what handleSummary() was called with. Options: `indent`, `enableColors`.
 export function textSummary(data, options = {}) {
-  const indent = options.indent === undefined ? '' : options.indent;
-  const byDefault = !(data.options && data.options.noColor);
-  const paint = painter(options.enableColors === undefined ? byDefault : options.enableColors);
+  const { indent = ' ', enableColors = true } = options;
+  const paint = painter(enableColors);
   const { summaryTimeUnit } = data.options || {};
   const timeUnit = options.summaryTimeUnit || summaryTimeUnit;
   const trendStats = options.summaryTrendStats || (data.options || {}).summaryTrendStats;

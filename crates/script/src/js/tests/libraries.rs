@@ -275,7 +275,7 @@ fn k6_summary() {
 
        \u{2713} ok
 
-     checks.........................: 33.33% \u{2713} 1     \u{2717} 2
+     checks.........................: 33.33% \u{2713} 1     \u{2717} 2   
      data_sent......................: 12 kB  100 B/s
    \u{2717} http_req_duration..............: avg=1.23ms p(95)=1m1s count=3
        { expected_response:true }...: avg=500\u{b5}s  p(95)=0s   count=1
@@ -284,7 +284,20 @@ fn k6_summary() {
     check_all(
         &imports,
         &[
-            ("textSummary(data).includes('\\x1b[32m')", "true"),
+            (
+                "JSON.stringify(textSummary(data).split('\\n').filter((line) => line.endsWith('ok\\x1b[0m')))",
+                "[\"\\u001b[32m       \u{2713} ok\\u001b[0m\"]",
+            ),
+            (
+                "JSON.stringify(textSummary(data).split('\\n').at(-1))",
+                "\"   \\u001b[32m\u{2713}\\u001b[0m vus\\u001b[2m............................:\\u001b[0m \
+                 \\u001b[36m1\\u001b[0m      \\u001b[36;2mmin=1\\u001b[0m   \\u001b[36;2mmax=19\\u001b[0m\"",
+            ),
+            (
+                "textSummary({ ...data, metrics: {} }, { enableColors: false }) === \
+                 textSummary({ ...data, metrics: {} }, { enableColors: false, indent: ' ' })",
+                "true",
+            ),
             ("humanizeValue(1500000, { type: 'counter', contains: 'data' })", "1.5 MB"),
             ("humanizeValue(90500, { type: 'trend', contains: 'time' })", "1m30s"),
             ("humanizeValue(90500, { type: 'trend', contains: 'time' }, 's')", "90.50s"),

@@ -14,6 +14,7 @@ mod names;
 mod requests;
 mod seeds;
 mod sockets;
+mod streams;
 mod webcrypto;
 
 use std::collections::HashMap;

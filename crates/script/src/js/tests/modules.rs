@@ -86,6 +86,12 @@ fn files_import_each_other() {
             "[1,\"function\"]",
         ),
         (
+            "a function that a library puts in place of one that is built in",
+            "import './c.js'; import http from 'k6/http'; const value = http.get();",
+            &[("/s/c.js", "require('k6/http').get = () => 'instrumented';")],
+            "\"instrumented\"",
+        ),
+        (
             "what was kept of URLs",
             "import { value } from 'https://x.test/p/a.js';",
             &[
