@@ -45,10 +45,7 @@ pub(crate) fn find(mut flags: FindFlags) -> Result<ExitCode, Exit> {
             let (search, origin) = resumed(&flags, &path, read(&path)?)?;
             (search, Some((path, origin)))
         }
-        None => {
-            let search = Search::new(flags.settings(), objectives(&flags.slo)?);
-            (search.map_err(|error| Exit::Usage(error.to_string()))?, None)
-        }
+        None => (new(&flags)?, None),
     };
     let plan = plan(&mut flags, &search)?;
     let began = origin(&plan).map_err(explain)?;
@@ -57,6 +54,21 @@ pub(crate) fn find(mut flags: FindFlags) -> Result<ExitCode, Exit> {
         None => began,
     };
     carry_out(&flags, &plan, search, origin)
+}
+
+/// Finds what is wrong with a search before it is carried out.
+///
+/// # Errors
+/// Flags that make no search.
+pub(crate) fn check(mut flags: FindFlags) -> Result<(), Exit> {
+    report::check(&flags.run.outputs)?;
+    let search = new(&flags)?;
+    plan(&mut flags, &search).map(|_| ())
+}
+
+fn new(flags: &FindFlags) -> Result<Search, Exit> {
+    let search = Search::new(flags.settings(), objectives(&flags.slo)?);
+    search.map_err(|error| Exit::Usage(error.to_string()))
 }
 
 /// The objectives, with one about failures.

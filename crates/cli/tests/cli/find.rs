@@ -277,6 +277,11 @@ fn two_searches_are_compared() {
         answer["doubts"] = serde_json::json!([]);
         fs::write(world.directory.path().join(name), found.to_string()).expect("a file");
     }
+    for sides in [["a.json", "b.json"], ["base.json", "new.json"]] {
+        let written = world.run(&[&["compare", "--format", "json"][..], &sides].concat());
+        let document = serde_json::from_str(&written.stdout).expect("JSON");
+        check_schema(&document, "find-comparison");
+    }
     for (arguments, code, says) in [
         (&["a.json", "b.json"][..], 0, "quick probes show nothing"),
         (&["base.json", "new.json"], 0, "LOWER · the new load line is lower (90 % sure): 1 000/s"),

@@ -22,6 +22,7 @@ mod answer;
 mod bound;
 mod contrast;
 mod document;
+mod figure;
 mod figures;
 mod judge;
 mod knee;
