@@ -3,8 +3,9 @@
 use toml::Table;
 
 /// The keys of a search that a run does not have.
-pub const SEARCH_KEYS: [&str; 14] = [
+pub const SEARCH_KEYS: [&str; 15] = [
     "slo",
+    "closed",
     "from",
     "min-rate",
     "max-rate",

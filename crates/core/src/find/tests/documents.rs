@@ -7,18 +7,22 @@ use crate::find::{Document, Ending, Objective, Origin, SCHEMA, Search, SearchCon
 use crate::plan::{Draft, Endpoint};
 use crate::result::Tool;
 
-fn document(search: &Search) -> Document {
+pub(super) fn origin() -> Origin {
     let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
     let plan = Draft::new(Endpoint::http("a", 80, "/")).record();
     let (started_at, environment) = ("2026-11-24T12:00:00Z".to_owned(), Environment::default());
-    Document::of(search, Origin { tool, plan, started_at, environment })
+    Origin { tool, plan, started_at, environment }
+}
+
+fn document(search: &Search) -> Document {
+    Document::of(search, origin())
 }
 
 /// A checked-in schema, by its name.
-fn schema(name: &str) -> (boon::Schemas, boon::SchemaIndex) {
+pub(super) fn schema(name: &str) -> (boon::Schemas, boon::SchemaIndex) {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
     let mut compiler = boon::Compiler::new();
-    for known in ["result", "find", "find-comparison"] {
+    for known in ["result", "find", "find-closed", "find-comparison"] {
         let text = std::fs::read_to_string(format!("{docs}/{known}.schema.json")).unwrap();
         let known = format!("plimsoll:{known}:1");
         compiler.add_resource(&known, serde_json::from_str(&text).unwrap()).unwrap();
