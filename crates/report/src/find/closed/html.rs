@@ -157,12 +157,9 @@ fn latency(found: &ClosedDocument, page: &mut String) {
     }
     let x = connections(found);
     let y = Axis::durations(all().min().unwrap_or(1), all().max().unwrap_or(1));
-    let across = |(name, ns): &(&'_ str, u64)| (*name, y.at(*ns as f64));
-    let limits: Vec<(&str, f64)> = limits.iter().map(across).collect();
-    let mut lines: Vec<Line<'_>> = limits
-        .iter()
-        .map(|(name, at)| Line { class: "f-limit", name, path: curve(&[(0.0, *at), (1.0, *at)]) })
-        .collect();
+    let limit = |ns: u64| curve(&[(0.0, y.at(ns as f64)), (1.0, y.at(ns as f64))]);
+    let mut lines: Vec<Line<'_>> =
+        limits.iter().map(|(name, ns)| Line { class: "f-limit", name, path: limit(*ns) }).collect();
     let at = |(probe, ns): &(&ClosedProbe, u64)| {
         (x.at(f64::from(probe.plan.connections)), y.at(*ns as f64))
     };
