@@ -346,10 +346,12 @@ fn load(entry: &LoadEntry, line: usize, default_cpus: Option<&Cpus>) -> Result<L
     check_name(&entry.name)?;
     let tester: Tester = entry.tester.as_deref().unwrap_or("plimsoll").parse()?;
     let kind = kind_of(entry)?;
-    let given_kind = entry.kind.is_some().then_some("kind");
     let call = match &entry.args {
+        Some(_) if entry.kind.is_some() => {
+            return Err("kind: args begin with it: say it there".to_owned());
+        }
         Some(args) => {
-            if let Some(key) = entry.plan.keys().map(String::as_str).chain(given_kind).next() {
+            if let Some(key) = entry.plan.keys().next() {
                 let meant = nearest(key, LOAD_KEYS).map(|meant| format!("did you mean '{meant}'?"));
                 let meant = meant.unwrap_or_else(|| "stands beside args; say it there".to_owned());
                 return Err(format!("{key}: {meant}"));

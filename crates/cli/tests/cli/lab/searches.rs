@@ -17,12 +17,14 @@ quick-only = true
 settle = '0s'
 quick = '1s'
 max-rate = 100
+min-rate = 50
 ";
 
 fn suite(servers: &[(&str, &str)], loads: &str) -> Suite {
     let mut text = "name = 'test'\nrepeats = 1\nbaseline = 'good'\n".to_owned();
     for (name, path) in servers {
-        text += &format!("[[servers]]\nname = '{name}'\n{}\n", serve(&format!("path = '{path}'")));
+        let lines = serve(&format!("path = '{path}'\nexpect = ['status=200..599']"));
+        text += &format!("[[servers]]\nname = '{name}'\n{lines}\n");
     }
     Suite::new(&(text + loads))
 }
@@ -86,9 +88,9 @@ fn a_search_as_a_command_line_is_one_too() {
 #[test]
 fn what_makes_no_search_is_refused_with_its_line() {
     for (from, to, want) in [
-        ("slo = ['p99<500ms']", "slo = ['p99']", "11: load 'line': invalid value 'p99'"),
-        ("max-rate = 100", "rate = 100", "15: load 'line': find has no --rate"),
-        ("kind = 'find'", "kind = 'search'", "10: kind: 'search' is not one of run, find"),
+        ("slo = ['p99<500ms']", "slo = ['p99']", "12: load 'line': invalid value 'p99'"),
+        ("max-rate = 100", "rate = 100", "16: load 'line': find has no --rate"),
+        ("kind = 'find'", "kind = 'search'", "11: kind: 'search' is not one of run, find"),
         ("kind = 'find'", "", "load 'line': '"),
         ("kind = 'find'", "kind = 'find'\ntester = 'wrk'", "kind: only Plimsoll searches"),
         ("slo = ['p99<500ms']", "", "load 'line': 0 objectives"),
