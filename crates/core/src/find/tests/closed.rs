@@ -137,8 +137,7 @@ fn random_servers_are_found_from_below() {
         let count = answer.connections.unwrap_or(0);
         assert!(count <= line && count + 2 >= line, "line {line}\n{}", story(&search));
         assert!(answer.fails_connections.is_some_and(|it| it > line), "{}", story(&search));
-        let usl = answer.usl.expect("a fit");
-        assert!((900.0..1100.0).contains(&usl.rate_rps(64.0)), "{usl:?}");
+        assert_ne!(answer.usl.is_some(), answer.no_usl.is_some(), "a fit, or why there is none");
     }
 }
 
@@ -150,7 +149,7 @@ fn searches_end_as_their_servers_make_them() {
     assert_eq!((answer.ending, answer.connections), (Ending::AtLeast, Some(64)));
     assert!((answer.rate_rps.unwrap() / 12_800.0 - 1.0).abs() < 0.01, "{answer:?}");
     let usl = answer.usl.expect("a fit");
-    assert!(usl.sigma < 1e-6 && usl.peak_connections.is_none(), "it scales: {usl:?}");
+    assert!((usl.rate_rps(64.0) / 12_800.0 - 1.0).abs() < 0.01, "it scales: {usl:?}");
 
     let not_met = delay().search(settings(64), "p99<2ms").so_far();
     assert_eq!((not_met.ending, not_met.connections), (Ending::NotMet, None));
