@@ -184,7 +184,8 @@ fn has_flag(arguments: &[String], flags: &[&str]) -> bool {
 
 /// How the warm-up is called where the load does not do it itself: the same plan, shorter and from
 /// another seed, for one whose times are those of a file; a search's first rate; a closed loop of
-/// ours for another tester's, whose command line we cannot change. `None` without a warm-up to call.
+/// ours for another tester's, whose command line we cannot change. `None` without a warm-up to
+/// call.
 ///
 /// # Errors
 /// As for [`line`].

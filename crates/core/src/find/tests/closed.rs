@@ -1,5 +1,5 @@
-//! Closed searches in virtual time: as many clients as connections, each of which asks again when it
-//! has its response.
+//! Closed searches in virtual time: as many clients as connections, each of which asks again when
+//! it has its response.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
