@@ -168,6 +168,17 @@ pub(crate) fn run_flags(arguments: Vec<OsString>) -> Result<Box<RunFlags>, clap:
     }
 }
 
+/// Reads arguments that start with `plimsoll find`, up to what a search has no place for.
+pub(crate) fn find_flags(
+    arguments: Vec<OsString>,
+) -> Result<(ArgMatches, Box<FindFlags>), clap::Error> {
+    let matches = definition().try_get_matches_from(arguments)?;
+    match (command_of(&matches)?, matches.subcommand()) {
+        (Command::Find(flags), Some((_, given))) => Ok((given.clone(), flags)),
+        _ => Err(Cli::command().error(ErrorKind::ValueValidation, "only find searches")),
+    }
+}
+
 /// The command that arguments have been matched to.
 pub(crate) fn command_of(matches: &ArgMatches) -> Result<Command, clap::Error> {
     Cli::from_arg_matches(matches).map(|cli| cli.command)

@@ -67,7 +67,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Given, 
     }
     if let Some(("find", given)) = matches.subcommand() {
         let definition = find_definition();
-        if let Some(line) = unfit_given(given, &definition) {
+        if let Some((_, line)) = unfit_given(given, &definition) {
             return Err(Exit::Usage(line));
         }
         if let Some(runs) = Runs::asked(given, &definition)? {
@@ -86,13 +86,17 @@ fn given_flags(given: &ArgMatches, definition: &clap::Command) -> Vec<(String, S
     definition.get_arguments().filter(is_given).map(named).collect()
 }
 
-/// The first flag among these arguments that a search has no place for, in a line.
-fn unfit_given(given: &ArgMatches, definition: &clap::Command) -> Option<String> {
+/// The key of the first flag among these arguments that a search has no place for, and why it has
+/// none, in a line.
+pub(crate) fn unfit_given(
+    given: &ArgMatches,
+    definition: &clap::Command,
+) -> Option<(String, String)> {
     let line = |arg: &Arg| {
         let id = arg.get_id().as_str();
         let is_given = given.value_source(id) == Some(ValueSource::CommandLine);
         let advice = unfit(id).filter(|_| is_given)?;
-        Some(format!("find has no --{}: {advice} (see --help)", key(arg)))
+        Some((key(arg), format!("find has no --{}: {advice} (see --help)", key(arg))))
     };
     definition.get_arguments().find_map(line)
 }

@@ -138,9 +138,14 @@ fn side(given: &str, allow_different: bool) -> Result<Side, Exit> {
                 results.extend((1_u32..).zip(&repeats.runs).map(named));
             }
             Document::Study(study) => studies.push(*study),
-            Document::Find(_) if is_directory => {}
+            Document::Find(_) | Document::FindClosed(_) if is_directory => {}
             Document::Find(_) => {
                 let text = format!("'{name}' is a search: give one search on each side");
+                return Err(Exit::CouldNotRun(text));
+            }
+            Document::FindClosed(_) => {
+                let text =
+                    format!("'{name}' is a search for connections: compare searches for a rate");
                 return Err(Exit::CouldNotRun(text));
             }
             Document::Other(_) if is_directory => {}

@@ -16,6 +16,7 @@ pub(crate) enum Document {
     Repeats(Box<Repeats>),
     Study(Box<Study>),
     Find(Box<find::Document>),
+    FindClosed(Box<find::ClosedDocument>),
     /// A result of another tester.
     Foreign(Box<ForeignResult>),
     /// Of another schema, or of none: what it says.
@@ -47,6 +48,9 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> anyhow::Result<Document> {
         }
         Some(study::SCHEMA) => Document::Study(serde_json::from_value(value).with_context(wrong)?),
         Some(find::SCHEMA) => Document::Find(serde_json::from_value(value).with_context(wrong)?),
+        Some(find::CLOSED_SCHEMA) => {
+            Document::FindClosed(serde_json::from_value(value).with_context(wrong)?)
+        }
         _ => Document::Other(schema),
     })
 }

@@ -32,6 +32,11 @@ pub(crate) struct FindFlags {
     /// Without one about failures, errors<1% is added
     #[arg(long, value_name = "EXPR", value_parser = Objective::parse, help_heading = "Search")]
     pub slo: Vec<Objective>,
+    /// Search for a number of connections instead of a rate: a closed loop with up to -c of them
+    #[arg(long, help_heading = "Search")]
+    #[arg(conflicts_with_all = ["from", "min_rate", "max_rate", "sustain", "resume"])]
+    #[arg(conflicts_with_all = ["no_after_overload", "arrival"])]
+    pub closed: bool,
     /// The first rate [default: 50, or the nearest in bounds]
     #[arg(long, value_name = "R", value_parser = rate, help_heading = "Search")]
     pub from: Option<f64>,
@@ -109,6 +114,14 @@ impl FindFlags {
             is_checked_after_overload: !self.no_after_overload,
             is_quick_only: self.quick_only,
         }
+    }
+}
+
+impl FindFlags {
+    /// The most connections of a closed search.
+    pub(crate) fn connections_max(&self) -> u32 {
+        let (fixed, max) = self.run.connections;
+        max.unwrap_or(fixed)
     }
 }
 

@@ -43,12 +43,16 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Exit> {
             foreign::report(&result, flags)?;
             return Ok(ExitCode::SUCCESS);
         }
-        Document::Find(_) if !flags.gate.is_empty() => {
+        Document::Find(_) | Document::FindClosed(_) if !flags.gate.is_empty() => {
             let text = "--gate judges one run; a search has its objectives";
             return Err(Exit::Usage(text.to_owned()));
         }
         Document::Find(found) => {
             find::report(&found, &flags.outputs)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Document::FindClosed(found) => {
+            find::report_closed(&found, &flags.outputs)?;
             return Ok(ExitCode::SUCCESS);
         }
         Document::Other(schema) => return Err(Exit::CouldNotRun(stranger(&flags.file, schema))),

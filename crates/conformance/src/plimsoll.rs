@@ -231,6 +231,7 @@ fn reading(result: RunResult) -> Reading {
             .collect(),
         text: String::new(),
         result: Some(Box::new(result)),
+        search: None,
         left_out: Vec::new(),
     }
 }

@@ -15,7 +15,7 @@ use crate::order::PlannedRun;
 use crate::programs::Ports;
 use crate::sample;
 use crate::serving::Serving;
-use crate::testers::Tester;
+use crate::testers::{RESULT, Tester};
 
 /// Carries a run out. Every failure is reported in it.
 pub(crate) fn carry_out(
@@ -173,8 +173,13 @@ fn keep(slot: &PlannedRun<'_>, setting: &Setting<'_>, called: Called, run: &mut 
         }
         run.verdict = Some(result.loader.verdict);
         run.causes.extend(result.loader.causes);
-        let path = setting.scratch.join("result.json");
-        run.result = Some(path.display().to_string());
+        run.result = Some(result_file(setting));
+    } else if let Some(search) = reading.search {
+        let causes = search.line_causes();
+        run.verdict = Some(causes.iter().map(|it| it.verdict).max().unwrap_or(Verdict::Valid));
+        run.causes.extend(causes);
+        run.failure = search.why_no_line();
+        run.result = Some(result_file(setting));
     } else {
         let said = |text: &String| note("tester_says", text.clone());
         run.causes.extend(reading.causes.iter().map(said));
@@ -182,6 +187,11 @@ fn keep(slot: &PlannedRun<'_>, setting: &Setting<'_>, called: Called, run: &mut 
     if run.figures.completed == Some(0) {
         run.failure = Some("no request had an answer".to_owned());
     }
+}
+
+/// Where our own document is.
+fn result_file(setting: &Setting<'_>) -> String {
+    setting.scratch.join(RESULT).display().to_string()
 }
 
 /// Why a run is not a full repeat of its load; `None` if it is one.

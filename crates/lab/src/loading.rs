@@ -14,7 +14,7 @@ use crate::prepare::Places;
 use crate::process::Process;
 use crate::programs::{find, last_line};
 use crate::sample::{self, UsageRecord};
-use crate::suite::{Cpus, Load, LoadCall, Names, PORTS, Server, plan_shown};
+use crate::suite::{Cpus, Kind, Load, LoadCall, Names, PORTS, Server, plan_shown, run_of_search};
 use crate::testers::{Finished, Reading, Tester};
 
 /// Most of a tester's output that is read.
@@ -68,7 +68,7 @@ pub(crate) fn line(load: &Load, warmup_ns: u64, place: &CallContext<'_>) -> Resu
             if let Some(warmup) = warmup {
                 plan.insert("warmup".to_owned(), warmup.into());
             }
-            (plan_arguments(), Some(plan_file(&plan, place, "plan.toml")?))
+            (plan_arguments(load.kind), Some(plan_file(&plan, place, "plan.toml")?))
         }
     };
     fill(load.tester, &load.tester.arguments(&given), plan, place)
@@ -112,12 +112,16 @@ pub fn sketch(load: &Load, server: &Server, places: &Places) -> Result<Sketch, S
 /// # Errors
 /// As for [`line`].
 pub(crate) fn reading_only(load: &Load, place: &CallContext<'_>) -> Result<Option<Line>, String> {
-    let (mut given, plan) = match &load.call {
-        LoadCall::Plan(plan) => (plan_arguments(), Some(plan_file(plan, place, "plan.toml")?)),
-        LoadCall::Arguments(arguments) if load.tester == Tester::Plimsoll => {
+    let (mut given, plan) = match (&load.call, load.kind) {
+        (LoadCall::Plan(plan), kind) => {
+            let file = plan_file(&as_run(kind, plan), place, "plan.toml")?;
+            (plan_arguments(Kind::Run), Some(file))
+        }
+        (LoadCall::Arguments(arguments), Kind::Run) if load.tester == Tester::Plimsoll => {
             (arguments.clone(), None)
         }
-        LoadCall::Arguments(_) => return Ok(None),
+        // A search does not print its plan.
+        (LoadCall::Arguments(_), _) => return Ok(None),
     };
     given.insert(1, "--print-plan".to_owned());
     fill(Tester::Plimsoll, &given, plan, place).map(Some)
@@ -129,13 +133,14 @@ pub(crate) fn reading_only(load: &Load, place: &CallContext<'_>) -> Result<Optio
 /// As for [`line`].
 pub(crate) fn one_request(load: &Load, place: &CallContext<'_>) -> Result<Option<Line>, String> {
     let LoadCall::Plan(plan) = &load.call else { return Ok(None) };
-    let mut given = plan_arguments();
+    let plan = as_run(load.kind, plan);
+    let mut given = plan_arguments(Kind::Run);
     given.extend(["-n", "1", "-c", "1", "-t", "1"].map(str::to_owned));
     // In the place of a schedule that may be long, another, so that what needs one has one.
     if ["rate", "stages", "rate-file", "rate_file"].iter().any(|key| plan.contains_key(*key)) {
         given.extend(["-r", "1k"].map(str::to_owned));
     }
-    let file = plan_file(plan, place, "plan.toml")?;
+    let file = plan_file(&plan, place, "plan.toml")?;
     fill(Tester::Plimsoll, &Tester::Plimsoll.arguments(&given), Some(file), place).map(Some)
 }
 
@@ -144,11 +149,20 @@ pub(crate) fn shown(load: &Load, url: &str) -> String {
     load.command().replace("{url}", &Masks::default().url(url))
 }
 
+/// The run that sends what a load of ours sends.
+fn as_run(kind: Kind, plan: &toml::Table) -> toml::Table {
+    match kind {
+        Kind::Run => plan.clone(),
+        Kind::Find => run_of_search(plan),
+    }
+}
+
 /// Whether the suite's warm-up is a part of the run itself: then numbers, rows and whatever else a
 /// request is made of go on where the warm-up ends. Only our own can, and not one whose times are
-/// those of a file.
+/// those of a file, nor a search.
 fn warms_up(load: &Load) -> bool {
     match &load.call {
+        _ if load.kind == Kind::Find => false,
         LoadCall::Plan(plan) => !["rate-file", "rate_file"].iter().any(|it| plan.contains_key(*it)),
         LoadCall::Arguments(arguments) => {
             let is_run = arguments.first().is_some_and(|word| word == "run");
@@ -169,8 +183,9 @@ fn has_flag(arguments: &[String], flags: &[&str]) -> bool {
 }
 
 /// How the warm-up is called where the load does not do it itself: the same plan, shorter and from
-/// another seed, for one whose times are those of a file; a closed loop of ours for another
-/// tester's, whose command line we cannot change. `None` without a warm-up to call.
+/// another seed, for one whose times are those of a file; a search's first rate; a closed loop of
+/// ours for another tester's, whose command line we cannot change. `None` without a warm-up to
+/// call.
 ///
 /// # Errors
 /// As for [`line`].
@@ -183,8 +198,8 @@ pub(crate) fn warmup(
         return Ok(None);
     }
     let mut plan = match &load.call {
-        LoadCall::Plan(plan) => plan.clone(),
-        LoadCall::Arguments(_) => toml::Table::new(),
+        LoadCall::Plan(plan) => as_run(load.kind, plan),
+        LoadCall::Arguments(_) => as_run(load.kind, &toml::Table::new()),
     };
     // What would make it longer, or end it otherwise than by its time.
     for key in ["requests", "gate", "abort-when", "require-valid", "json"] {
@@ -195,16 +210,16 @@ pub(crate) fn warmup(
     plan.insert("seed".to_owned(), (seed ^ WARMUP_SEED).into());
     plan.insert("duration".to_owned(), format!("{warmup_ns}ns").into());
     let file = plan_file(&plan, place, "warmup.toml")?;
-    let arguments = Tester::Plimsoll.arguments(&plan_arguments());
+    let arguments = Tester::Plimsoll.arguments(&plan_arguments(Kind::Run));
     fill(Tester::Plimsoll, &arguments, Some(file), place).map(Some)
 }
 
 /// What the seed of a warm-up differs by.
 const WARMUP_SEED: i64 = 0x7761_726d;
 
-/// The arguments that run the plan of the standard input.
-fn plan_arguments() -> Vec<String> {
-    ["run", "--plan", STDIN].map(str::to_owned).to_vec()
+/// The arguments that carry out the plan of the standard input.
+fn plan_arguments(kind: Kind) -> Vec<String> {
+    [kind.name(), "--plan", STDIN].map(str::to_owned).to_vec()
 }
 
 /// Makes a plan file, and keeps it with its secrets masked.
@@ -426,6 +441,11 @@ mod tests {
             fs::remove_file(scratch.join(name)).expect("it is there");
             Some(toml::from_str(&text).expect("a plan"))
         };
+        let kind = |call: &LoadCall| match call {
+            LoadCall::Plan(plan) if plan.contains_key("slo") => Kind::Find,
+            LoadCall::Arguments(words) if words[0] == "find" => Kind::Find,
+            _ => Kind::Run,
+        };
         for (call, is_inside, is_beside) in [
             (planned("seed = 7\nrequests = 9"), true, false),
             (called("run -n 9 a"), true, false),
@@ -434,11 +454,14 @@ mod tests {
             (planned("seed = 7\nrequests = 9\nrate-file = 'times'"), false, true),
             (planned("requests = 9\nrate_file = 'times'"), false, true),
             (called("run --rate-file times a"), false, true),
+            (called("find --slo p99<1s a"), false, true),
+            (planned("slo = 'p99<1s'\nhold = '30s'"), false, true),
         ] {
             let load = Load {
                 name: String::new(),
                 line: 1,
                 tester: Tester::Plimsoll,
+                kind: kind(&call),
                 call: call.clone(),
                 limit_ns: 0,
                 cpus: None,
@@ -457,6 +480,7 @@ mod tests {
             assert_ne!(seed(&before), Some(0), "{call:?}");
             assert_eq!(before["duration"].as_str(), Some("5ns"), "{call:?}");
             assert!(!before.contains_key("requests"), "{call:?}");
+            assert!(!before.contains_key("slo"), "{call:?}");
         }
     }
 }

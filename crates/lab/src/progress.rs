@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::study::{CaseRun, failure_kind};
-use plimsoll_core::units::{format_count, format_ns};
+use plimsoll_core::study::{CaseRun, LineOutcome, LoadLine, failure_kind};
+use plimsoll_core::units::{format_count, format_ns, format_rate};
 use plimsoll_core::verdict::Verdict;
 
 use crate::order::PlannedRun;
@@ -56,10 +56,23 @@ impl Progress {
 
 fn figures(run: &CaseRun) -> Vec<String> {
     let figures = &run.figures;
+    let line = figures.load_line.map(line_words);
     let rate = figures.rate_rps.map(|rate| format!("{}/s", format_count(rate as u64)));
     let p99 = figures.latency_s(0.99).map(|s| format!("p99 {}", format_ns((s * 1e9) as u64)));
     let cpu = run.server.as_ref().map(|it| format!("CPU {:.0} %", it.cpu_percent_mean));
-    [rate, p99, cpu].into_iter().flatten().collect()
+    [line, rate, p99, cpu].into_iter().flatten().collect()
+}
+
+/// `load line 540/s, not 594/s`
+fn line_words(line: LoadLine) -> String {
+    let rate = |rps: f64| format!("{}/s", format_rate(rps));
+    let found = match (line.outcome, line.rate_rps) {
+        (LineOutcome::Found, Some(rps)) => format!("load line {}", rate(rps)),
+        (outcome, Some(rps)) => format!("load line {} {}", outcome.words(), rate(rps)),
+        (outcome, None) => format!("load line {}", outcome.words()),
+    };
+    let fails = line.fails_rps.map(|rps| format!(", not {}", rate(rps)));
+    found + &fails.unwrap_or_default()
 }
 
 #[cfg(test)]

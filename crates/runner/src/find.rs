@@ -9,6 +9,8 @@
 //! contains that. A probe that the tester has spoilt is measured again before the search hears of
 //! it.
 
+mod closed;
+
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -28,6 +30,8 @@ use crate::error::RunnerError;
 use crate::handle::Handle;
 use crate::news::News;
 use crate::run::{Beside, Runner, not_carried_out};
+
+pub use closed::{ClosedNews, FoundClosed};
 
 /// How often a probe is measured that the tester spoils.
 const ATTEMPTS_MAX: u32 = 3;
@@ -215,7 +219,8 @@ impl<'a> Finder<'a> {
             let settle_ns = settling(plan) as u64 * INTERVAL_NS;
             let duration_ns = settle_ns.saturating_add(plan.measure_ns);
             let draft = at_rate(self.plan, plan.rate_rps, duration_ns, seed);
-            let Some(result) = self.load(draft, None, on_news)? else { return Ok(None) };
+            let mut on_run = |news: News<'_>| on_news(FindNews::Run(news));
+            let Some(result) = self.load(draft, None, &mut on_run)? else { return Ok(None) };
             let elapsed_ns = clock::now_ns().saturating_sub(began_ns);
             let report = Report { recovered, elapsed_ns, ..report(search, plan, seed, &result) };
             let judgement = search.preview(&report);
@@ -253,7 +258,7 @@ impl<'a> Finder<'a> {
             is_cool |= p50_ns.is_some_and(|p50_ns| p50_ns <= most_ns);
             is_cool
         };
-        self.load(draft, Some(&mut watch), on_news)?;
+        self.load(draft, Some(&mut watch), &mut |news| on_news(FindNews::Run(news)))?;
         Ok(is_cool)
     }
 
@@ -262,7 +267,7 @@ impl<'a> Finder<'a> {
         &mut self,
         draft: Draft,
         mut is_enough: Option<&mut dyn FnMut(&Point) -> bool>,
-        on_news: &mut dyn FnMut(FindNews<'_>),
+        on_run: &mut dyn FnMut(News<'_>),
     ) -> Result<Option<RunResult>, RunnerError> {
         let scenarios = Scenarios::from(draft.check()?);
         let runner = Runner::new(&scenarios, self.beside);
@@ -277,7 +282,7 @@ impl<'a> Finder<'a> {
             {
                 run.stop();
             }
-            on_news(FindNews::Run(news));
+            on_run(news);
         })?;
         Ok((!self.handle.is_stopped()).then_some(ran.result))
     }

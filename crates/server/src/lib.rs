@@ -12,6 +12,7 @@
 //! | `/bytes/N` | N bytes with a Content-Length; N as `512`, `10k`, `1.5M`, `1G` (powers of 1000) |
 //! | `/chunked/N` | N bytes, chunked (to HTTP/1.0: up to the close) |
 //! | `/delay/DURATION` | `hello world` after `200us`, `50ms`, `1.5s`; up to `1h` |
+//! | `/queue/DURATION` | `hello world` from one worker that takes that long for each request |
 //! | `/ws` | a WebSocket that echoes; without an upgrade, a page that opens it |
 //!
 //! The query of `/ws` says what else it does: `push=100ms` (a message of `size=16` bytes that
@@ -45,6 +46,7 @@ mod http2;
 mod options;
 mod pool;
 pub mod proxy;
+mod queue;
 mod route;
 mod secure;
 mod server;
@@ -61,6 +63,7 @@ pub use faults::{
 };
 pub use options::{Counters, ServeError, ServerLimits, ServerOptions};
 pub use plimsoll_proto::tls::{Identity, ServerConfig as TlsConfig, TlsConfigError};
+pub use queue::Queue;
 pub use route::Role;
 pub use secure::{HTTP1, self_signed, tls_config};
 pub use server::Server;

@@ -1,10 +1,12 @@
 //! The options of a server, and the counts it reports.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use plimsoll_proto::{http1, http2, tls};
 
 use crate::faults::Faults;
+use crate::queue::Queue;
 use crate::site::SiteOptions;
 
 /// Limits on requests. Lengths are per connection unless they say otherwise.
@@ -60,6 +62,8 @@ pub struct ServerOptions {
     pub drain_ns: u64,
     /// The TLS identity; `None` for plain connections.
     pub tls: Option<tls::ServerConfig>,
+    /// The queue of `/queue/`, which servers with the same options share.
+    pub queue: Arc<Queue>,
     /// What addresses with the role of a site do.
     pub site: SiteOptions,
     /// What the wall clock shows at the driver's 0, ns since the start of 1970, for what is dated.
@@ -76,6 +80,7 @@ impl Default for ServerOptions {
             limits,
             drain_ns: 1_000_000_000,
             tls: None,
+            queue: Arc::default(),
             site: SiteOptions::default(),
             base_unix_ns: None,
         }

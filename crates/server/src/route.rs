@@ -62,6 +62,8 @@ pub(crate) enum Route {
     Chunked(u64),
     /// Hello, this many ns later.
     Delay(u64),
+    /// Hello, once a worker has served all that came before and taken this many ns for it.
+    Queue(u64),
     /// The page that opens a WebSocket.
     Page,
     /// A WebSocket.
@@ -98,13 +100,13 @@ pub(crate) struct Refusal {
     pub(crate) line: &'static str,
 }
 
-/// The longest `/delay/`.
+/// The longest `/delay/` and `/queue/`.
 pub(crate) const DELAY_NS_MAX: u64 = 3_600_000_000_000;
 
 pub(crate) const NO_ROUTE: Refusal = Refusal {
     status: 404,
     line: "no such route; there are / /echo /ip /status/CODE /bytes/N /chunked/N \
-           /delay/DURATION /ws",
+           /delay/DURATION /queue/DURATION /ws",
 };
 /// What an address says where only gRPC is spoken.
 pub(crate) const NO_CALL: Refusal = Refusal { status: 404, line: "only gRPC is spoken here" };
@@ -123,6 +125,8 @@ const BAD_SIZE: Refusal =
     Refusal { status: 400, line: "a size is a number of bytes: 512, 10k, 1.5M or 1G" };
 const BAD_DELAY: Refusal =
     Refusal { status: 400, line: "/delay/DURATION takes 200us, 50ms, 1.5s or up to 1h" };
+const BAD_QUEUE: Refusal =
+    Refusal { status: 400, line: "/queue/DURATION takes 200us, 50ms, 1.5s or up to 1h" };
 const NO_TUNNEL: Refusal = Refusal { status: 501, line: "CONNECT is not implemented" };
 
 /// The answer to `method` and `target` (in any form of RFC 9112 section 3.2) on an address that
@@ -172,6 +176,7 @@ fn route_path(target: &str) -> Route {
         "bytes" => units::parse_count(argument).map(Route::Bytes).or(Err(BAD_SIZE)),
         "chunked" => units::parse_count(argument).map(Route::Chunked).or(Err(BAD_SIZE)),
         "delay" => delay_ns(argument).map(Route::Delay).ok_or(BAD_DELAY),
+        "queue" => delay_ns(argument).map(Route::Queue).ok_or(BAD_QUEUE),
         _ => Err(NO_ROUTE),
     };
     read.unwrap_or_else(Route::Refused)
@@ -241,6 +246,8 @@ mod tests {
             ("/delay/1h", Route::Delay(DELAY_NS_MAX)),
             ("/delay/61m", refused(BAD_DELAY)),
             ("/delay/5", refused(BAD_DELAY)),
+            ("/queue/2ms", Route::Queue(2_000_000)),
+            ("/queue/2", refused(BAD_QUEUE)),
             ("", refused(NO_ROUTE)),
             ("*", refused(NO_ROUTE)),
             ("/none", refused(NO_ROUTE)),

@@ -3,6 +3,7 @@
 //! The search itself is `core`'s and the runner carries out its probes. Here flags become a search,
 //! a terminal sees it, reports are written, and the answer becomes an exit code.
 
+mod closed;
 mod report;
 
 use std::fs::File;
@@ -14,8 +15,8 @@ use anyhow::Context as _;
 use plimsoll_core::Plan;
 use plimsoll_core::find::{Answer, Document, Ending, Objective, Origin, SCHEMA, Search};
 use plimsoll_report::find::{answer_words, live_title, probe_line};
-use plimsoll_runner::News;
 use plimsoll_runner::find::{FindNews, Finder, Found, origin};
+use plimsoll_runner::{News, RunnerError};
 
 use crate::document;
 use crate::ending::say;
@@ -25,6 +26,7 @@ use crate::outputs::Outputs;
 use crate::progress::Live;
 use crate::run::{beside, explain};
 use crate::signals::Caught;
+pub(crate) use closed::report as report_closed;
 pub(crate) use report::report;
 
 /// The objective that is added when none is about failures: a server that refuses requests
@@ -40,15 +42,15 @@ const DOCUMENT_BYTES_MAX: u64 = 256 << 20;
 /// Flags that make no search, a server that is not there, and reports that cannot be written.
 pub(crate) fn find(mut flags: FindFlags) -> Result<ExitCode, Exit> {
     report::check(&flags.run.outputs)?;
+    if flags.closed {
+        return closed::find(flags);
+    }
     let (search, known) = match flags.resume.clone() {
         Some(path) => {
             let (search, origin) = resumed(&flags, &path, read(&path)?)?;
             (search, Some((path, origin)))
         }
-        None => {
-            let search = Search::new(flags.settings(), objectives(&flags.slo)?);
-            (search.map_err(|error| Exit::Usage(error.to_string()))?, None)
-        }
+        None => (new(&flags)?, None),
     };
     let plan = plan(&mut flags, &search)?;
     let began = origin(&plan).map_err(explain)?;
@@ -57,6 +59,24 @@ pub(crate) fn find(mut flags: FindFlags) -> Result<ExitCode, Exit> {
         None => began,
     };
     carry_out(&flags, &plan, search, origin)
+}
+
+/// Finds what is wrong with a search before it is carried out.
+///
+/// # Errors
+/// Flags that make no search.
+pub(crate) fn check(mut flags: FindFlags) -> Result<(), Exit> {
+    report::check(&flags.run.outputs)?;
+    if flags.closed {
+        return Err(Exit::Usage("closed: the lab ranks servers by rates".to_owned()));
+    }
+    let search = new(&flags)?;
+    plan(&mut flags, &search).map(|_| ())
+}
+
+fn new(flags: &FindFlags) -> Result<Search, Exit> {
+    let search = Search::new(flags.settings(), objectives(&flags.slo)?);
+    search.map_err(|error| Exit::Usage(error.to_string()))
 }
 
 /// The objectives, with one about failures.
@@ -132,42 +152,74 @@ fn carry_out(
 ) -> Result<ExitCode, Exit> {
     let outputs = Outputs::open(&flags.run.outputs)?;
     let finder = Finder::new(plan, beside(&flags.run));
-    let handle = finder.handle();
-    let caught = Caught::watch(move || handle.stop())
-        .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
+    let caught = caught(&finder)?;
     let is_quiet = flags.run.outputs.quiet;
     let mut screen =
         Screen::new(!is_quiet && !flags.run.outputs.no_progress, search.probes().len());
     let Found { document, failure } = finder.run(search, origin, &mut |news| screen.show(&news));
     screen.live.clear();
-    if let Some(error) = failure {
-        if document.probes.is_empty() {
+    let Answer { ending, rate_rps, .. } = &document.answer;
+    let ended = Ended {
+        has_probes: !document.probes.is_empty(),
+        failure,
+        code: code(*ending, rate_rps.is_some()),
+        words: answer_words(&document),
+    };
+    end(ended, outputs, &caught, is_quiet, |outputs| report::write(outputs, &document))
+}
+
+/// Ends a search when a signal comes.
+fn caught(finder: &Finder<'_>) -> Result<Caught, Exit> {
+    let handle = finder.handle();
+    Caught::watch(move || handle.stop())
+        .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))
+}
+
+/// How a search of either kind ended.
+struct Ended {
+    has_probes: bool,
+    /// Why the next probe could not be carried out.
+    failure: Option<RunnerError>,
+    code: u8,
+    /// The answer in a line.
+    words: String,
+}
+
+/// Writes the reports of a search that is over, and gives its exit code.
+fn end(
+    ended: Ended,
+    outputs: Outputs,
+    caught: &Caught,
+    is_quiet: bool,
+    write: impl FnOnce(Outputs) -> Result<(), Exit>,
+) -> Result<ExitCode, Exit> {
+    if let Some(error) = ended.failure {
+        if !ended.has_probes {
             outputs.discard();
             return Err(explain(error));
         }
         // The probes before it stand without it.
         let (Exit::CouldNotRun(text) | Exit::Usage(text) | Exit::Text(text)) = explain(error);
         say(&[format!("the search ended early: {text}")]);
-        report::write(outputs, &document)?;
+        write(outputs)?;
         return Ok(ExitCode::from(COULD_NOT_RUN));
     }
-    report::write(outputs, &document)?;
+    write(outputs)?;
     if let Some(code) = caught.code() {
         return Ok(code);
     }
-    let code = code(&document.answer);
-    if is_quiet && code != 0 {
-        say(&[answer_words(&document)]);
+    if is_quiet && ended.code != 0 {
+        say(&[ended.words]);
     }
-    Ok(ExitCode::from(code))
+    Ok(ExitCode::from(ended.code))
 }
 
 /// The exit code of an answer.
-fn code(answer: &Answer) -> u8 {
-    match (answer.ending, answer.rate_rps) {
+fn code(ending: Ending, is_shown: bool) -> u8 {
+    match (ending, is_shown) {
         (Ending::TesterLimited, _) => VERDICT,
-        (_, Some(_)) => 0,
-        (_, None) => GATE,
+        (_, true) => 0,
+        (_, false) => GATE,
     }
 }
 
@@ -184,22 +236,32 @@ impl Screen {
         Self { live: Live::new(wanted, ""), wanted, title: String::new(), probes }
     }
 
+    /// A probe begins.
+    fn begin(&mut self, title: String, state: &str) {
+        self.title = title;
+        self.live = Live::new(self.wanted, &format!("{}{state}", self.title));
+    }
+
+    fn run(&mut self, news: &News<'_>) {
+        if let News::Started(figures) | News::Interval(figures, _) = news {
+            self.live.show(figures);
+        }
+    }
+
+    fn judged(&mut self, line: impl FnOnce(usize) -> String) {
+        self.probes += 1;
+        self.live.keep(&line(self.probes));
+    }
+
     fn show(&mut self, news: &FindNews<'_>) {
         match news {
             FindNews::Probe { search, plan, spoilt } => {
-                self.title = live_title(search, plan, *spoilt);
                 let state = if plan.cool_down_rps.is_some() { "  cooling down" } else { "" };
-                self.live = Live::new(self.wanted, &format!("{}{state}", self.title));
+                self.begin(live_title(search, plan, *spoilt), state);
             }
             FindNews::Loading => self.live = Live::new(self.wanted, &self.title),
-            FindNews::Run(News::Started(figures) | News::Interval(figures, _)) => {
-                self.live.show(figures);
-            }
-            FindNews::Run(_) => {}
-            FindNews::Judged(probe) => {
-                self.probes += 1;
-                self.live.keep(&probe_line(self.probes, probe));
-            }
+            FindNews::Run(news) => self.run(news),
+            FindNews::Judged(probe) => self.judged(|number| probe_line(number, probe)),
         }
     }
 }

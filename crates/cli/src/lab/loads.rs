@@ -9,11 +9,12 @@ use plimsoll_core::Plan;
 use plimsoll_core::nearest::nearest;
 use plimsoll_core::plan::{Keys, Words};
 use plimsoll_lab::prepare::Places;
-use plimsoll_lab::suite::{LOAD_KEYS, Load, LoadCall, Server, Suite, line_of_key};
+use plimsoll_lab::suite::{Kind, LOAD_KEYS, Load, LoadCall, Server, Suite, line_of_key};
 use plimsoll_lab::testers::Tester;
 use plimsoll_lab::{Sketch, sketch};
 
 use crate::args::key;
+use crate::command_line::unfit_given;
 use crate::exit::Exit;
 use crate::fault::Flags;
 use crate::plan_file::setting_named;
@@ -39,12 +40,11 @@ pub(super) fn read(
     suite_text: &str,
     places: &Places,
 ) -> Result<BTreeMap<String, Length>, String> {
-    let definition = crate::args::run_definition();
     let mut lengths = BTreeMap::new();
     for load in &suite.loads {
         let servers = suite.servers.iter();
         let used = servers.filter(|server| suite.excluded(&server.name, &load.name).is_none());
-        let length = of_load(load, used, places, &definition).map_err(|Wrong { keys, text }| {
+        let length = of_load(load, used, places).map_err(|Wrong { keys, text }| {
             let line = line_of(load, suite_text, &keys).unwrap_or(load.line);
             format!("{line}: load '{}': {text}", load.name)
         })?;
@@ -85,14 +85,14 @@ fn of_load<'a>(
     load: &Load,
     servers: impl Iterator<Item = &'a Server>,
     places: &Places,
-    definition: &Command,
 ) -> Result<Length, Wrong> {
-    let flags = Flags::new(definition);
+    let definition = definition(load.kind);
+    let flags = Flags::new(&definition);
     let mut read = BTreeSet::new();
     let mut longest: Option<Length> = None;
     for server in servers {
         let (words, front): (Vec<OsString>, _) = match sketch(load, server, places)? {
-            Sketch::Plan(plan) => (arguments(&plan, definition)?, &Keys as &dyn Words),
+            Sketch::Plan(plan) => (arguments(load.kind, &plan, &definition)?, &Keys as &dyn Words),
             Sketch::Arguments(words) if load.tester == Tester::Plimsoll => {
                 let words = std::iter::once("plimsoll".to_owned()).chain(words);
                 (words.map(OsString::from).collect(), &flags)
@@ -104,13 +104,50 @@ fn of_load<'a>(
         if read.contains(&words) {
             continue;
         }
-        let length = of_run(words.clone(), front)?;
+        let length = match load.kind {
+            Kind::Run => of_run(words.clone(), front)?,
+            Kind::Find => of_search(words.clone())?,
+        };
         // One that nobody knows may be the longest.
         let by_length = |it: &Length| it.load_ns.unwrap_or(u64::MAX);
         longest = longest.into_iter().chain([length]).max_by_key(by_length);
         read.insert(words);
     }
     Ok(longest.unwrap_or_default())
+}
+
+/// The definition of the command that a load of ours is.
+fn definition(kind: Kind) -> Command {
+    match kind {
+        Kind::Run => crate::args::run_definition(),
+        Kind::Find => crate::args::find_definition(),
+    }
+}
+
+/// Reads a search. Nobody knows how long it takes.
+fn of_search(words: Vec<OsString>) -> Result<Length, Wrong> {
+    let definition = definition(Kind::Find);
+    let wrong = |key: Option<String>, exit| match exit {
+        Exit::Usage(text) => Err(Wrong { keys: key.into_iter().collect(), text }),
+        _ => Ok(Length::default()),
+    };
+    let (given, flags) = match crate::args::find_flags(words.clone()) {
+        Ok(found) => found,
+        Err(error) => {
+            return wrong(refused(&error, &definition).map(key), refusal(&error, &words));
+        }
+    };
+    if let Some((key, line)) = unfit_given(&given, &definition) {
+        return wrong(Some(key), Exit::Usage(line));
+    }
+    if flags.resume.is_some() {
+        let text = "resume: each run of a lab is a search of its own";
+        return Err(Wrong::with("resume", text.to_owned()));
+    }
+    match crate::find::check(*flags) {
+        Ok(()) => Ok(Length::default()),
+        Err(exit) => wrong(None, exit),
+    }
 }
 
 /// Reads a run.
@@ -153,8 +190,8 @@ fn load_ns(plan: &Plan) -> Option<u64> {
 }
 
 /// The arguments that say what a plan's keys say.
-fn arguments(plan: &toml::Table, definition: &Command) -> Result<Vec<OsString>, Wrong> {
-    let mut words: Vec<OsString> = vec!["plimsoll".into(), "run".into()];
+fn arguments(kind: Kind, plan: &toml::Table, definition: &Command) -> Result<Vec<OsString>, Wrong> {
+    let mut words: Vec<OsString> = vec!["plimsoll".into(), kind.name().into()];
     let (mut positionals, mut last) = (Vec::new(), Vec::new());
     for (name, value) in plan {
         if ["repeat", "repeats"].contains(&name.as_str()) {
@@ -226,12 +263,14 @@ fn text(value: &toml::Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_lab::suite::SEARCH_KEYS;
+
     use super::*;
 
     fn length_of(lines: &str) -> Result<Length, Wrong> {
         let text = format!("url = 'http://127.0.0.1:1/'\n{lines}");
         let plan: toml::Table = toml::from_str(&text).expect("TOML");
-        of_run(arguments(&plan, &crate::args::run_definition())?, &Keys)
+        of_run(arguments(Kind::Run, &plan, &definition(Kind::Run))?, &Keys)
     }
 
     #[test]
@@ -274,5 +313,38 @@ mod tests {
             let error = length_of(lines).expect_err(lines).text;
             assert!(error.starts_with(want) && !error.contains('\n'), "{lines}: {error}");
         }
+    }
+    fn search(lines: &str) -> Result<Length, Wrong> {
+        let text = format!("url = 'http://127.0.0.1:1/'\n{lines}");
+        let plan: toml::Table = toml::from_str(&text).expect("TOML");
+        of_search(arguments(Kind::Find, &plan, &definition(Kind::Find))?)
+    }
+
+    #[test]
+    fn a_search_is_read_as_find_reads_it() {
+        let lines = "slo = ['p99<10ms']\nhold = '30s'\nmax-rate = '10k'\nquick-only = false";
+        assert_eq!(search(lines).expect("a search"), Length::default());
+        for (lines, want) in [
+            ("", "0 objectives: give 1 to 16"),
+            ("slo = 'p99'", "invalid value 'p99' for '--slo <EXPR>'"),
+            ("slo = 'p99<1s'\nrate = 5", "find has no --rate: the search chooses the rates"),
+            ("slo = 'p99<1s'\nhold = '5s'", "quick probes of 5s and holds of 5s"),
+            ("slo = 'p99<1s'\nhgrm = 'x'", "find has no --hgrm"),
+            ("slo = 'p99<1s'\nholds = '5s'", "'holds' is not a key of a plan"),
+            ("resume = 'a.json'", "resume: each run of a lab is a search of its own"),
+        ] {
+            let error = search(lines).expect_err(lines).text;
+            assert!(error.starts_with(want) && !error.contains('\n'), "{lines}: {error}");
+        }
+    }
+
+    /// What a search has and a run has not is left out of what the check sends.
+    #[test]
+    fn the_lab_knows_the_keys_of_searches() {
+        let names =
+            |kind| -> BTreeSet<String> { definition(kind).get_arguments().map(key).collect() };
+        let of_search: BTreeSet<String> =
+            names(Kind::Find).difference(&names(Kind::Run)).cloned().collect();
+        assert_eq!(of_search, SEARCH_KEYS.map(str::to_owned).into());
     }
 }

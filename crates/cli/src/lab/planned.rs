@@ -7,7 +7,7 @@ use plimsoll_core::study::Case;
 use plimsoll_core::units::format_ns;
 use plimsoll_lab::Store;
 use plimsoll_lab::order::PlannedRun;
-use plimsoll_lab::suite::Suite;
+use plimsoll_lab::suite::{Kind, Suite};
 
 use super::loads::Length;
 
@@ -38,13 +38,14 @@ fn time_words(
     suite: &Suite,
     lengths: &BTreeMap<String, Length>,
 ) -> String {
-    let (mut warmup_ns, mut load_ns, mut open) = (0_u64, 0_u64, BTreeMap::new());
+    let (mut warmup_ns, mut load_ns) = (0_u64, 0_u64);
+    let mut open: BTreeMap<&str, (u32, Kind)> = BTreeMap::new();
     for slot in slots {
         let length = lengths.get(&slot.load.name).copied().unwrap_or_default();
         warmup_ns += length.warmup_ns.unwrap_or(suite.warmup_ns);
         match length.load_ns {
             Some(ns) => load_ns = load_ns.saturating_add(ns),
-            None => *open.entry(&slot.load.name).or_insert(0_u32) += 1,
+            None => open.entry(&slot.load.name).or_insert((0, slot.load.kind)).0 += 1,
         }
     }
     let pause_ns = suite.cooldown_ns.saturating_mul(slots.len() as u64);
@@ -55,17 +56,29 @@ fn time_words(
     let take = if slots.len() == 1 { "takes" } else { "take" };
     let mut words = format!("{} {take}", counted(slots, suite));
     match (all_ns, open.is_empty()) {
-        (0, _) => words += " until the requests are done",
+        (0, _) => {
+            let ends: BTreeSet<&str> = open.values().map(|(_, kind)| end_words(*kind)).collect();
+            let ends: Vec<&str> = ends.into_iter().collect();
+            words += &format!(" until {}", ends.join(" and "));
+        }
         (_, true) => words += &format!(" {}", format_ns(all_ns)),
         (_, false) => words += &format!(" at least {}", format_ns(all_ns)),
     }
     if parts.len() > 1 {
         words += &format!(" ({})", parts.join(", "));
     }
-    for (name, runs) in open.iter().filter(|_| all_ns > 0) {
-        words += &format!(", and {runs} of '{name}' until the requests are done");
+    for (name, (runs, kind)) in open.iter().filter(|_| all_ns > 0) {
+        words += &format!(", and {runs} of '{name}' until {}", end_words(*kind));
     }
     words + "; starting and stopping the servers comes on top"
+}
+
+/// What ends a load that has no length.
+fn end_words(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Run => "the requests are done",
+        Kind::Find => "the load lines are found",
+    }
 }
 
 /// `20 runs (2 servers, 2 loads, 5 repeats)`

@@ -277,6 +277,11 @@ fn two_searches_are_compared() {
         answer["doubts"] = serde_json::json!([]);
         fs::write(world.directory.path().join(name), found.to_string()).expect("a file");
     }
+    for sides in [["a.json", "b.json"], ["base.json", "new.json"]] {
+        let written = world.run(&[&["compare", "--format", "json"][..], &sides].concat());
+        let document = serde_json::from_str(&written.stdout).expect("JSON");
+        check_schema(&document, "find-comparison");
+    }
     for (arguments, code, says) in [
         (&["a.json", "b.json"][..], 0, "quick probes show nothing"),
         (&["base.json", "new.json"], 0, "LOWER · the new load line is lower (90 % sure): 1 000/s"),
@@ -291,5 +296,62 @@ fn two_searches_are_compared() {
         assert_eq!(finished.code, Some(code), "{arguments:?}: {finished:?}");
         let said = format!("{}{}", finished.stdout, finished.stderr);
         assert!(said.contains(says), "{arguments:?}: {finished:?}");
+    }
+}
+
+/// One worker takes 20 ms for each request: with N connections a response takes N times as long,
+/// and the rate is 50/s.
+#[test]
+fn a_closed_search_finds_a_number_of_connections() {
+    let world = World::new();
+    let flags = ["--closed", "-c", "64", "--json", "closed.json", "--html", "closed.html"];
+    let finished = world.search("p99<300ms", "/queue/20ms", &flags);
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{finished:?}");
+    let text = fs::read_to_string(world.directory.path().join("closed.json")).expect("a file");
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    check_schema(&document, "find-closed");
+    let answer = &document["answer"];
+    assert_eq!(answer["ending"], "guessed", "{finished:?}");
+    let count = answer["connections"].as_u64().expect("a number");
+    // A second is short, and a response takes up to 280 ms with 14 connections.
+    assert!((4..=15).contains(&count), "{finished:?}");
+    let rate_rps = answer["rate_rps"].as_f64().expect("a rate");
+    assert!((30.0..=51.0).contains(&rate_rps), "{finished:?}");
+    let counts: Vec<u64> = document["probes"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|probe| probe["plan"]["connections"].as_u64().expect("a number"))
+        .collect();
+    assert!(counts.starts_with(&[1, 2, 4, 8, 16, 32]), "{counts:?}");
+    let words: Vec<&str> = finished.stdout.split_whitespace().collect();
+    let words = words.join(" ");
+    for part in ["ABOUT · ", "p99<300ms", "closed loop", "Universal Scalability Law", "FAIL"] {
+        assert!(words.contains(part), "{part}: {finished:?}");
+    }
+    let page = fs::read_to_string(world.directory.path().join("closed.html")).expect("a page");
+    for part in ["Rate against connections", "Latency against connections", "</html>"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let again = world.run(&["report", "closed.json"]);
+    assert_eq!(again.stdout, finished.stdout, "the same as the search wrote");
+    for format in ["md", "csv"] {
+        let written = world.run(&["report", "closed.json", "--format", format]);
+        assert_eq!(written.code, Some(0), "{written:?}");
+        assert!(written.stdout.lines().count() > counts.len(), "{written:?}");
+    }
+    for (arguments, code, says) in [
+        (&["compare", "closed.json", "closed.json"][..], 1, "is a search for connections"),
+        (&["report", "closed.json", "--gate", "p99<1s"], 2, "has its objectives"),
+        (&["find", "--resume", "closed.json"], 1, "is not a plimsoll/find/1"),
+        (&["find", "--closed", "--max-rate", "5"], 2, "cannot be used with"),
+        (&["find", "--closed"], 2, "give 1 to 16, such as --slo"),
+    ] {
+        let url = world.server.url("/");
+        let url = if arguments[0] == "find" { vec![url.as_str()] } else { Vec::new() };
+        let finished = world.run(&[arguments, &url].concat());
+        assert_eq!(finished.code, Some(code), "{arguments:?}: {finished:?}");
+        assert_eq!(finished.stderr.lines().count(), 1, "{arguments:?}: {finished:?}");
+        assert!(finished.stderr.contains(says), "{arguments:?}: {finished:?}");
     }
 }

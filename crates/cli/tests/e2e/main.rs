@@ -9,6 +9,7 @@
 mod counts;
 mod demo;
 mod dialects;
+mod find;
 mod fixture;
 mod grpc;
 mod grpc_calls;

@@ -24,7 +24,8 @@ use crate::verdict::Verdict;
 pub const SCHEMA: &str = "plimsoll/comparison/1";
 
 /// What every case is looked at for, in this order, where it was measured.
-const MEASURES: [Measure; 12] = [
+const MEASURES: [Measure; 13] = [
+    Measure::LoadLine,
     Measure::Rate,
     Measure::Latency(0.5),
     Measure::Latency(0.9),
@@ -313,7 +314,8 @@ fn headline(base: &SideCase, new: &SideCase) -> Measure {
     let on_both =
         |measure: &Measure| [base, new].iter().all(|side| !side.values(*measure).is_empty());
     let usual = candidates[0];
-    candidates.into_iter().find(on_both).unwrap_or(usual)
+    // Searches have no other figure that is theirs.
+    std::iter::once(Measure::LoadLine).chain(candidates).find(on_both).unwrap_or(usual)
 }
 
 fn facts(side: &Side) -> SideFacts {

@@ -20,8 +20,10 @@
 
 mod answer;
 mod bound;
+mod closed;
 mod contrast;
 mod document;
+mod figure;
 mod figures;
 mod judge;
 mod knee;
@@ -34,6 +36,10 @@ mod usl;
 
 pub use crate::gate::Objective;
 pub use answer::{AfterOverload, Answer, Doubt, Ending, StallsSeen};
+pub use closed::{
+    CLOSED_SCHEMA, ClosedAnswer, ClosedDocument, ClosedNext, ClosedPlan, ClosedProbe,
+    ClosedPurpose, ClosedSearch, ClosedSettings,
+};
 pub use contrast::{CONTRAST_SCHEMA, ContrastSide, Direction, SearchContrast};
 pub use document::{Document, Origin, SCHEMA};
 pub use figures::{Figures, INTERVALS_MAX, Sums, due_in};

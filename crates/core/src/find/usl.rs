@@ -12,8 +12,13 @@ use serde::{Deserialize, Serialize};
 /// The fewest numbers of connections that a fit needs.
 pub const LEAST_POINTS: usize = 6;
 
-/// Below this share of the variance explained, the law does not describe the server.
+/// Below this share of the variance explained, the law does not describe the server, unless it is
+/// close to each rate.
 const LEAST_R2: f64 = 0.95;
+
+/// A law that is off by no more than this at every point describes the server, whatever the share:
+/// the rates of a server that is busy with one connection do not vary.
+const CLOSE: f64 = 0.05;
 
 /// A server by the law.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,7 +58,7 @@ pub enum UslError {
     Degenerate,
     /// The law does not describe the points.
     #[error("the law explains {:.0} % of the variance, less than 95 %: it does not describe this \
-             server", 100.0 * .0)]
+             server", (100.0 * .0).max(0.0))]
     Unlike(f64),
 }
 
@@ -87,7 +92,8 @@ pub fn fit_usl(points: &[(f64, f64)]) -> Result<Usl, UslError> {
     let fits = fits.into_iter().filter_map(|kept| with(points, kept));
     let error = |usl: &Usl| usl.residuals.iter().map(|it| it * it).sum::<f64>();
     let best = fits.min_by(|a, b| error(a).total_cmp(&error(b))).ok_or(UslError::Degenerate)?;
-    if best.r2 >= LEAST_R2 { Ok(best) } else { Err(UslError::Unlike(best.r2)) }
+    let is_close = best.residuals.iter().all(|it| it.abs() <= CLOSE);
+    if best.r2 >= LEAST_R2 || is_close { Ok(best) } else { Err(UslError::Unlike(best.r2)) }
 }
 
 /// The fit with some of σ and κ; `None` where a coefficient comes out negative.
@@ -189,6 +195,14 @@ mod tests {
             let off = usl.peak_connections.zip(peak).map_or(0.0, |(a, b)| a / b - 1.0);
             assert!(off.abs() < 1e-6, "{usl:?}");
         }
+    }
+
+    #[test]
+    fn rates_that_do_not_vary_have_a_fit() {
+        let rates = [1000.0, 1004.0, 998.0, 1001.0, 997.0, 1002.0, 1000.0, 999.0];
+        let points: Vec<_> = NUMBERS.iter().map(|n| f64::from(*n)).zip(rates).collect();
+        let usl = fit_usl(&points).unwrap();
+        assert!((usl.sigma - 1.0).abs() < 0.01 && usl.kappa < 1e-4, "{usl:?}");
     }
 
     #[test]

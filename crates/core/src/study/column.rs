@@ -57,6 +57,10 @@ pub enum Measure {
     Service(f64),
     /// A quantile of a time of messages, where calls stream, seconds.
     Message(MessageTime, f64),
+    /// The load line, requests per second: of searches.
+    LoadLine,
+    /// The lowest rate that a search has shown not to meet its objectives.
+    FailsAt,
     /// Mean latency, seconds.
     Mean,
     /// Greatest latency, seconds.
@@ -84,9 +88,11 @@ pub enum Measure {
 }
 
 /// The names of measures without a quantile.
-const NAMES: [(&str, Measure); 14] = [
+const NAMES: [(&str, Measure); 16] = [
     ("rate", Measure::Rate),
     ("responses", Measure::Responses),
+    ("load_line", Measure::LoadLine),
+    ("fails_at", Measure::FailsAt),
     ("mean", Measure::Mean),
     ("max", Measure::Max),
     ("errors", Measure::Errors),
@@ -112,6 +118,8 @@ impl Measure {
             Self::Latency(q) => figures.latency_s(q),
             Self::Service(q) => figures.service_s(q),
             Self::Message(time, q) => figures.message_s(time, q),
+            Self::LoadLine => figures.load_line.as_ref()?.ranked_rps(),
+            Self::FailsAt => figures.load_line.as_ref()?.fails_rps,
             Self::Mean => figures.mean_s,
             Self::Max => figures.max_s,
             Self::Errors => figures.error_share(),
@@ -134,7 +142,7 @@ impl Measure {
     #[must_use]
     pub fn better(self) -> Better {
         match self {
-            Self::Rate | Self::Responses => Better::Higher,
+            Self::Rate | Self::Responses | Self::LoadLine | Self::FailsAt => Better::Higher,
             _ => Better::Lower,
         }
     }

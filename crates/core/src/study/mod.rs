@@ -5,6 +5,7 @@
 //! [`CaseRun::result`].
 
 mod column;
+mod load_line;
 mod summary;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -22,6 +23,7 @@ use crate::usage::Usage;
 use crate::verdict::{Cause, Verdict};
 
 pub use column::{Better, Column, Measure, MessageTime};
+pub use load_line::{LineOutcome, LoadLine};
 pub use summary::Middle;
 
 /// The schema's name and version.
@@ -202,6 +204,9 @@ pub struct Figures {
     /// Times of the messages of calls of gRPC that stream. Absent without such calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<Box<StreamFigures>>,
+    /// The load line of the server. Absent where the load is not a search for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_line: Option<LoadLine>,
 }
 
 /// When the messages of calls came that stream, ascending by quantile.
@@ -254,6 +259,7 @@ impl Figures {
             latency: quantiles(first),
             service: quantiles(second),
             streams: result.grpc_streams.as_deref().map(StreamFigures::of).map(Box::new),
+            load_line: None,
         }
     }
 

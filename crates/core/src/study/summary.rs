@@ -38,11 +38,13 @@ impl Case {
 impl Measure {
     /// Whether servers are compared by it. Neither way is better for processes, threads and
     /// connections, nor for CPU that is not divided by the work done with it; the tester's own
-    /// use is not the server's.
+    /// use is not the server's. The rate that fails follows from the load line and the step of the
+    /// search.
     fn is_of_merit(self) -> bool {
         !matches!(
             self,
             Self::Cpu
+                | Self::FailsAt
                 | Self::Processes
                 | Self::Threads
                 | Self::Connections
@@ -54,11 +56,12 @@ impl Measure {
 
 impl Study {
     /// The measures by which servers are compared and ranked: those of the columns, then the rate,
-    /// the 99th percentile and CPU time per request; each where a run has it.
+    /// the load line, the 99th percentile and CPU time per request; each where a run has it.
     #[must_use]
     pub fn measures(&self) -> Vec<Measure> {
         let plain = self.columns.iter().filter(|column| column.over.is_none());
-        let always = [Measure::Rate, Measure::Latency(0.99), Measure::CpuPerRequest];
+        let always =
+            [Measure::Rate, Measure::LoadLine, Measure::Latency(0.99), Measure::CpuPerRequest];
         let mut measures: Vec<Measure> = Vec::new();
         for measure in plain.map(|column| column.measure).chain(always) {
             let is_said = self.cases.iter().any(|case| !case.values(measure).is_empty());

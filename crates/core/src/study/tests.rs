@@ -62,7 +62,7 @@ fn run(rate_rps: f64, quantiles: &[(f64, f64)], cpu_ns: u64) -> CaseRun {
 #[test]
 fn columns_read_what_they_write() {
     let names = "rate responses p50 p99.9 p99.99 p90/p50 p99.9/p50 service.p99 first_message.p50 \
-                 message_gap.p99 round_trip.p99.9/round_trip.p50 mean max errors cpu \
+                 message_gap.p99 round_trip.p99.9/round_trip.p50 mean max errors load_line fails_at cpu \
                  cpu_per_request rss pss processes connections threads tester_cpu tester_rss rate/cpu";
     for name in names.split_whitespace() {
         let column: Column = name.parse().unwrap();

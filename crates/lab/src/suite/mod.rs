@@ -9,6 +9,7 @@ mod fill;
 mod kept;
 mod lines;
 mod read;
+mod searches;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ pub use cpus::Cpus;
 pub use fill::{Names, Unfilled};
 pub use lines::line_of_key;
 pub use read::{LOAD_KEYS, REPEATS_MAX, SuiteError, read};
+pub use searches::{SEARCH_KEYS, run_of_search};
 
 pub(crate) use check::PORTS;
 pub(crate) use kept::kept;
@@ -141,12 +143,34 @@ pub struct Load {
     pub line: usize,
     /// Who makes it.
     pub tester: Tester,
+    /// What it is.
+    pub kind: Kind,
     /// How it is called.
     pub call: LoadCall,
     /// How long a run may take before it is ended and counts as failed, ns.
     pub limit_ns: u64,
     /// The CPUs it is tied to.
     pub cpus: Option<Cpus>,
+}
+
+/// What a load is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A run.
+    Run,
+    /// A search for the load line, which only Plimsoll makes.
+    Find,
+}
+
+impl Kind {
+    /// Its name, which is also that of Plimsoll's command for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Find => "find",
+        }
+    }
 }
 
 /// How a tester is called.

@@ -15,7 +15,7 @@ use super::check::{
     no_placeholders,
 };
 use super::lines::{key_of, line_of, line_of_key};
-use super::{Cpus, Exclude, Load, LoadCall, Readiness, Server, Stop, Suite};
+use super::{Cpus, Exclude, Kind, Load, LoadCall, Readiness, Server, Stop, Suite};
 use crate::testers::Tester;
 
 /// How a server may be asked whether it answers, as `run --http` has it.
@@ -102,6 +102,7 @@ pub(super) struct ReadyEntry {
 #[derive(Deserialize)]
 pub(super) struct LoadEntry {
     name: String,
+    kind: Option<String>,
     tester: Option<String>,
     args: Option<String>,
     limit: Option<String>,
@@ -124,7 +125,7 @@ fn first_seed() -> u64 {
 }
 
 /// The keys of a load beside those of its plan.
-pub const LOAD_KEYS: [&str; 5] = ["name", "tester", "args", "limit", "cpus"];
+pub const LOAD_KEYS: [&str; 6] = ["name", "kind", "tester", "args", "limit", "cpus"];
 
 const REPEATS: u32 = 5;
 /// The most repeats of a case.
@@ -132,8 +133,11 @@ pub const REPEATS_MAX: u32 = 1000;
 const ENTRIES_MAX: usize = 1000;
 const READY_TIMEOUT_NS: u64 = 30_000_000_000;
 const STOP_TIMEOUT_NS: u64 = 10_000_000_000;
-const LOAD_LIMIT_NS: u64 = 600_000_000_000;
+const RUN_LIMIT_NS: u64 = 600_000_000_000;
+const FIND_LIMIT_NS: u64 = 3_600_000_000_000;
 const COLUMNS: [&str; 7] = ["rate", "p50", "p99", "p90/p50", "p99.9/p50", "rss", "cpu"];
+/// Those of a suite whose loads are all searches.
+const SEARCH_COLUMNS: [&str; 4] = ["load_line", "fails_at", "rss", "cpu"];
 
 /// Reads a suite. `path` is what errors call the file, `directory` where the suite's own paths
 /// start from.
@@ -168,7 +172,7 @@ fn suite(file: File, directory: PathBuf, text: &str) -> Result<Suite, Fault> {
             .iter()
             .map(|column| column.get_ref().parse::<Column>().map_err(at(column)))
             .collect::<Result<Vec<_>, _>>()?,
-        None => COLUMNS.iter().filter_map(|column| column.parse().ok()).collect(),
+        None => columns_of(file.loads.get_ref()),
     };
     let server = |entry: &Spanned<ServerEntry>| {
         server(entry.get_ref(), &directory, server_cpus.as_ref()).map_err(at(entry))
@@ -212,6 +216,17 @@ fn suite(file: File, directory: PathBuf, text: &str) -> Result<Suite, Fault> {
     check_services(&suite, servers, &file.services)?;
     check_arguments(&suite, loads)?;
     Ok(suite)
+}
+
+/// The columns of a suite that does not say which: those of its kinds of loads.
+fn columns_of(loads: &[Spanned<LoadEntry>]) -> Vec<Column> {
+    let of = |kind| loads.iter().any(|load| kind_of(load.get_ref()).is_ok_and(|it| it == kind));
+    let names = match (of(Kind::Run), of(Kind::Find)) {
+        (_, false) => COLUMNS.to_vec(),
+        (false, true) => SEARCH_COLUMNS.to_vec(),
+        (true, true) => [&SEARCH_COLUMNS[..2], &COLUMNS].concat(),
+    };
+    names.iter().filter_map(|column| column.parse().ok()).collect()
 }
 
 fn at<T>(spanned: &Spanned<T>) -> impl Fn(String) -> Fault + use<T> {
@@ -330,7 +345,11 @@ fn ready(entry: Option<&ReadyEntry>) -> Result<Readiness, String> {
 fn load(entry: &LoadEntry, line: usize, default_cpus: Option<&Cpus>) -> Result<Load, String> {
     check_name(&entry.name)?;
     let tester: Tester = entry.tester.as_deref().unwrap_or("plimsoll").parse()?;
+    let kind = kind_of(entry)?;
     let call = match &entry.args {
+        Some(_) if entry.kind.is_some() => {
+            return Err("kind: args begin with it: say it there".to_owned());
+        }
         Some(args) => {
             if let Some(key) = entry.plan.keys().next() {
                 let meant = nearest(key, LOAD_KEYS).map(|meant| format!("did you mean '{meant}'?"));
@@ -338,8 +357,10 @@ fn load(entry: &LoadEntry, line: usize, default_cpus: Option<&Cpus>) -> Result<L
                 return Err(format!("{key}: {meant}"));
             }
             let arguments = words("args", args)?;
-            if tester == Tester::Plimsoll && arguments.first().is_none_or(|word| word != "run") {
-                return Err("args: begin with run, or name the tester they are for".to_owned());
+            let is_known = |word: &String| word == Kind::Run.name() || word == Kind::Find.name();
+            if tester == Tester::Plimsoll && !arguments.first().is_some_and(is_known) {
+                let text = "args: begin with run or find, or name the tester they are for";
+                return Err(text.to_owned());
             }
             if !arguments.iter().any(|argument| argument.contains("{url}")) {
                 return Err("args: put {url} where the address belongs".to_owned());
@@ -354,10 +375,26 @@ fn load(entry: &LoadEntry, line: usize, default_cpus: Option<&Cpus>) -> Result<L
     };
     let limit_ns = match &entry.limit {
         Some(text) => duration(text).map_err(|error| format!("limit: {error}"))?,
-        None => LOAD_LIMIT_NS,
+        None if kind == Kind::Find => FIND_LIMIT_NS,
+        None => RUN_LIMIT_NS,
     };
     let cpus = cpus(entry.cpus.as_deref(), default_cpus)?;
-    Ok(Load { name: entry.name.clone(), line, tester, call, limit_ns, cpus })
+    Ok(Load { name: entry.name.clone(), line, tester, kind, call, limit_ns, cpus })
+}
+
+/// What a load is: by its own word, or by the command that its arguments begin with.
+fn kind_of(entry: &LoadEntry) -> Result<Kind, String> {
+    let is_ours = entry.tester.as_deref().is_none_or(|tester| tester == Tester::Plimsoll.name());
+    let first = entry.args.as_deref().and_then(|args| args.split_whitespace().next());
+    match (entry.kind.as_deref(), first) {
+        (Some("find"), _) if !is_ours => {
+            Err("kind: only Plimsoll searches for load lines: leave tester out".to_owned())
+        }
+        (Some("find"), _) => Ok(Kind::Find),
+        (None, Some("find")) if is_ours => Ok(Kind::Find),
+        (None | Some("run"), _) => Ok(Kind::Run),
+        (Some(other), _) => Err(format!("kind: '{other}' is not one of run, find")),
+    }
 }
 
 fn exclude(entry: &ExcludeEntry) -> Exclude {

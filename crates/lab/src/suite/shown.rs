@@ -1,12 +1,13 @@
 //! A load's command line as reports show it: as one would type it, secrets masked.
 
-use plimsoll_core::secret::{Kind, Masks, RUN_FLAGS, run_flag};
+use plimsoll_core::secret::{Kind as Secret, Masks, RUN_FLAGS, run_flag};
 
-use super::{Load, LoadCall};
+use super::{Kind, Load, LoadCall};
 use crate::testers::Tester;
 
 /// Short forms of `plimsoll run`'s flags.
-const SHORT: [(&str, Kind); 3] = [("-H", Kind::Header), ("-b", Kind::Body), ("-F", Kind::Field)];
+const SHORT: [(&str, Secret); 3] =
+    [("-H", Secret::Header), ("-b", Secret::Body), ("-F", Secret::Field)];
 
 impl Load {
     /// How it is called, as people read it; `{url}` stands for the address.
@@ -14,7 +15,7 @@ impl Load {
     pub fn command(&self) -> String {
         let words = match &self.call {
             LoadCall::Arguments(arguments) => arguments_shown(self.tester, arguments),
-            LoadCall::Plan(plan) => plan_words(&plan_shown(plan)),
+            LoadCall::Plan(plan) => plan_words(self.kind, &plan_shown(plan)),
         };
         let quoted = words.iter().map(|word| match word.as_str() {
             "{url}" => word.clone(),
@@ -54,8 +55,8 @@ fn names(value: Option<&toml::Value>) -> Vec<String> {
     }
 }
 
-fn plan_words(plan: &toml::Table) -> Vec<String> {
-    let mut words = vec!["run".to_owned()];
+fn plan_words(kind: Kind, plan: &toml::Table) -> Vec<String> {
+    let mut words = vec![kind.name().to_owned()];
     for (key, value) in plan {
         let several = match value {
             toml::Value::Array(values) => values.as_slice(),
@@ -77,30 +78,30 @@ fn plan_words(plan: &toml::Table) -> Vec<String> {
 }
 
 /// The flags of a tester that take what may be secret.
-fn flags(tester: Tester) -> Vec<(String, Kind)> {
-    let own: &[(&str, Kind)] = match tester {
-        Tester::Wrk | Tester::Wrk2 => &[("-H", Kind::Header), ("--header", Kind::Header)],
+fn flags(tester: Tester) -> Vec<(String, Secret)> {
+    let own: &[(&str, Secret)] = match tester {
+        Tester::Wrk | Tester::Wrk2 => &[("-H", Secret::Header), ("--header", Secret::Header)],
         Tester::Ab => &[
-            ("-A", Kind::Credential),
-            ("-P", Kind::Credential),
-            ("-C", Kind::Credential),
-            ("-H", Kind::Header),
-            ("-X", Kind::Proxy),
+            ("-A", Secret::Credential),
+            ("-P", Secret::Credential),
+            ("-C", Secret::Credential),
+            ("-H", Secret::Header),
+            ("-X", Secret::Proxy),
         ],
         Tester::Hey | Tester::Oha => &[
-            ("-a", Kind::Credential),
-            ("-H", Kind::Header),
-            ("-d", Kind::Body),
-            ("-x", Kind::Proxy),
+            ("-a", Secret::Credential),
+            ("-H", Secret::Header),
+            ("-d", Secret::Body),
+            ("-x", Secret::Proxy),
         ],
         Tester::Fortio => &[
-            ("-user", Kind::Credential),
-            ("--user", Kind::Credential),
-            ("-H", Kind::Header),
-            ("-payload", Kind::Body),
-            ("--payload", Kind::Body),
+            ("-user", Secret::Credential),
+            ("--user", Secret::Credential),
+            ("-H", Secret::Header),
+            ("-payload", Secret::Body),
+            ("--payload", Secret::Body),
         ],
-        Tester::K6 | Tester::PlimsollK6 => &[("-e", Kind::Variable), ("--env", Kind::Variable)],
+        Tester::K6 | Tester::PlimsollK6 => &[("-e", Secret::Variable), ("--env", Secret::Variable)],
         Tester::Plimsoll => &SHORT,
     };
     let mut all: Vec<_> = own.iter().map(|(flag, kind)| ((*flag).to_owned(), *kind)).collect();
@@ -117,7 +118,7 @@ pub(crate) fn arguments_shown(tester: Tester, arguments: &[String]) -> Vec<Strin
     let (mut next, mut is_for_script) = (None, false);
     let shown = arguments.iter().map(|word| {
         if is_for_script {
-            return masks.given(Kind::Credential, word);
+            return masks.given(Secret::Credential, word);
         }
         if let Some(kind) = next.take() {
             return masks.given(kind, word);
@@ -136,7 +137,7 @@ pub(crate) fn arguments_shown(tester: Tester, arguments: &[String]) -> Vec<Strin
 }
 
 /// A flag and its value in one word: `-Hname: value`, `--header=name: value`, `-user=me:x`.
-fn glued(flags: &[(String, Kind)], word: &str, masks: &Masks) -> Option<String> {
+fn glued(flags: &[(String, Secret)], word: &str, masks: &Masks) -> Option<String> {
     flags.iter().find_map(|(flag, kind)| {
         let value = word.strip_prefix(flag.as_str())?;
         let is_short = flag.len() == "-H".len();
@@ -167,6 +168,14 @@ mod tests {
             command("connections = 10\nno-keepalive = true\nexpect = ['status=200', 'body*=a b']"),
             "plimsoll run --connections 10 --expect 'status=200' --expect 'body*=a b' \
              --no-keepalive {url}"
+        );
+    }
+
+    #[test]
+    fn a_search_is_shown_as_flags() {
+        assert_eq!(
+            command("kind = 'find'\nslo = ['p99<10ms', 'errors<1%']\nhold = '30s'"),
+            "plimsoll find --hold 30s --slo 'p99<10ms' --slo 'errors<1%' {url}"
         );
     }
 

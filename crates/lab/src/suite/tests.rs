@@ -92,7 +92,11 @@ fn what_is_wrong_is_said_with_its_line() {
         ("name = \"own\"", "name = \"Nginx\"", "19: name 'Nginx' is there twice"),
         ("tester = \"wrk\"", "tester = \"siege\"", "31: tester: 'siege' is not one of plimsoll"),
         ("-c1 {url}", "-c1", "32: args: put {url}"),
-        ("tester = \"wrk\"", "", "32: args: begin with run, or name the tester they are for"),
+        (
+            "tester = \"wrk\"",
+            "",
+            "32: args: begin with run or find, or name the tester they are for",
+        ),
         ("-c1 {url}", "-c1 {suit} {url}", "32: args: nothing is known as {suit}"),
         ("limit = \"1m\"", "connections = 3", "33: connections: stands beside args"),
         ("server = \"own\"", "server = \"x\"", "40: exclude: there is no server 'x'"),

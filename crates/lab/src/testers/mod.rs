@@ -26,6 +26,7 @@ mod wrk;
 use std::fmt;
 use std::str::FromStr;
 
+pub(crate) use plimsoll::RESULT;
 pub use reading::{Finished, Reading};
 
 /// A load tester whose output can be read.

@@ -1,14 +1,17 @@
-//! Reads Plimsoll's own result document, which it writes beside the text report.
+//! Reads Plimsoll's own document of a run or a search, which it writes beside the text report.
 
 use std::fs;
 
+use plimsoll_core::find::{Document, SCHEMA};
 use plimsoll_core::result::RunResult;
 use plimsoll_core::study::Figures;
+use plimsoll_core::verdict::Verdict;
+use serde::Deserialize;
 
 use super::{Finished, Reading};
 
 /// The file of the document.
-pub(super) const RESULT: &str = "result.json";
+pub(crate) const RESULT: &str = "result.json";
 
 pub(super) const ADDED: &[&str] =
     &["--no-progress", "--no-color", "--json", "{scratch}/result.json"];
@@ -27,6 +30,9 @@ pub(super) fn read(run: &Finished) -> Result<Reading, String> {
         super::text::ended_well(run)?;
     }
     let document = fs::read_to_string(path).map_err(|error| format!("{RESULT}: {error}"))?;
+    if of_search(&document) {
+        return read_search(run, &document);
+    }
     let result: RunResult = serde_json::from_str(&document)
         .map_err(|error| format!("{RESULT} is not a result: {error}"))?;
     if !result.was_carried_out() {
@@ -52,6 +58,34 @@ pub(super) fn read(run: &Finished) -> Result<Reading, String> {
         causes: result.loader.causes.iter().map(|cause| cause.text.clone()).collect(),
         text: format!("{}{}", run.stdout, run.stderr),
         result: Some(Box::new(result)),
+        ..Reading::default()
+    })
+}
+
+/// What every document of ours begins with.
+#[derive(Deserialize)]
+struct Begins {
+    schema: String,
+}
+
+fn of_search(document: &str) -> bool {
+    serde_json::from_str::<Begins>(document).is_ok_and(|it| it.schema == SCHEMA)
+}
+
+fn read_search(run: &Finished, document: &str) -> Result<Reading, String> {
+    if run.code == Some(NOTHING) {
+        // It ended before it was over, and stderr says why.
+        super::text::ended_well(run)?;
+    }
+    let search: Document = serde_json::from_str(document)
+        .map_err(|error| format!("{RESULT} is not a search: {error}"))?;
+    let causes = search.line_causes();
+    let verdict = causes.iter().map(|cause| cause.verdict).max().unwrap_or(Verdict::Valid);
+    Ok(Reading {
+        verdict: Some(verdict.name().to_owned()),
+        causes: causes.into_iter().map(|cause| cause.text).collect(),
+        text: format!("{}{}", run.stdout, run.stderr),
+        search: Some(Box::new(search)),
         ..Reading::default()
     })
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use plimsoll_core::find;
 use plimsoll_core::result::RunResult;
 use plimsoll_core::study::{Figures, Quantile, StreamFigures};
 
@@ -59,6 +60,8 @@ pub struct Reading {
     pub text: String,
     /// Plimsoll's own result.
     pub result: Option<Box<RunResult>>,
+    /// What a search of Plimsoll's found.
+    pub search: Option<Box<find::Document>>,
 }
 
 impl Reading {
@@ -102,6 +105,7 @@ impl From<&Reading> for Figures {
             latency: quantiles(&reading.quantiles),
             service: quantiles(&reading.service_quantiles),
             streams: streams.map(StreamFigures::of).map(Box::new),
+            load_line: reading.search.as_ref().map(|search| search.load_line()),
         }
     }
 }

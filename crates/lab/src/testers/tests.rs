@@ -153,7 +153,7 @@ fn a_run_that_was_not_carried_out_is_no_report() {
         (unrun.to_string(), Some("ended with 1: plimsoll: no connection could be opened")),
     ] {
         let scratch = tempfile::tempdir().expect("a directory");
-        std::fs::write(scratch.path().join(plimsoll::RESULT), document).expect("a file");
+        std::fs::write(scratch.path().join(RESULT), document).expect("a file");
         let run = Finished {
             code: Some(1),
             stderr: "plimsoll: no connection could be opened\n".to_owned(),

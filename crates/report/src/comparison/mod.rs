@@ -32,6 +32,7 @@ pub fn write_json(contrast: &Contrast, out: &mut dyn Write) -> io::Result<()> {
 fn decision_word(measure: Measure, decision: Decision) -> &'static str {
     let (better, worse) = match measure {
         Measure::Errors => ("fewer", "more"),
+        Measure::LoadLine => ("higher", "lower"),
         Measure::Rate
         | Measure::Responses
         | Measure::Latency(_)
@@ -71,7 +72,9 @@ pub(crate) fn value_words(measure: Measure, value: Option<f64>) -> String {
     match measure {
         // Nothing real, and it would not fit.
         Measure::Rate | Measure::Responses if value >= 1e9 => format!("{value:.1e}/s"),
-        Measure::Rate | Measure::Responses => Unit::Rps.format(value),
+        Measure::Rate | Measure::Responses | Measure::LoadLine | Measure::FailsAt => {
+            Unit::Rps.format(value)
+        }
         Measure::Errors | Measure::Cpu | Measure::TesterCpu => Unit::Share.format(value),
         Measure::Rss | Measure::Pss | Measure::TesterRss => Unit::Bytes.format(value),
         Measure::Processes | Measure::Threads | Measure::Connections => Unit::Count.format(value),

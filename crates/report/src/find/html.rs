@@ -18,7 +18,8 @@ use crate::page::push;
 use crate::page::scale::{Axis, percent_name, rate_name};
 use crate::page::table::{Column, Figure, Table, Text, clipped, pairs};
 
-const STYLE: &str = concat!(include_str!("../page/verdict.css"), include_str!("find.css"));
+pub(super) const STYLE: &str =
+    concat!(include_str!("../page/verdict.css"), include_str!("find.css"));
 
 /// Objectives that have a chart.
 const CHARTS_MAX: usize = 4;
@@ -241,7 +242,7 @@ fn title(probe: &Probe, what: &str) -> String {
 }
 
 /// Colour and shape by outcome, so that readers need not rely on one of the two.
-fn look(outcome: Outcome) -> Look {
+pub(super) fn look(outcome: Outcome) -> Look {
     let (class, shape) = match outcome {
         Outcome::Pass => ("f-pass", CIRCLE),
         Outcome::Unclear => ("f-unclear", SQUARE),

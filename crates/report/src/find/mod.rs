@@ -3,6 +3,7 @@
 //! They share the wording: the answer in a sentence, what readers have to know beside it, and a row
 //! for each probe.
 
+pub mod closed;
 pub mod contrast;
 mod csv;
 mod html;

@@ -120,7 +120,7 @@ fn after_overload(answer: &Answer) -> Option<String> {
     })
 }
 
-fn doubt_words(doubt: Doubt) -> &'static str {
+pub(super) fn doubt_words(doubt: Doubt) -> &'static str {
     match doubt {
         Doubt::ChangedWhileMeasured => {
             "the server changed while it was measured: the same rate gave other figures at the end"
@@ -198,15 +198,14 @@ pub(super) fn row(number: usize, probe: &Probe) -> [String; 8] {
         format_duration(probe.plan.measure_ns),
         time(figures.and_then(|it| it.p50_ns)),
         time(figures.and_then(|it| it.p99_ns)),
-        decisive(probe).map_or_else(|| "–".to_owned(), finding),
+        decisive(&probe.judgement.findings).map_or_else(|| "–".to_owned(), finding),
         outcome(probe.judgement.outcome).to_owned(),
     ]
 }
 
 /// The finding that decided: the first of the worst, and of those that pass the one closest to its
 /// limit.
-pub(super) fn decisive(probe: &Probe) -> Option<&Finding> {
-    let findings = &probe.judgement.findings;
+pub(super) fn decisive(findings: &[Finding]) -> Option<&Finding> {
     let worst = findings.iter().map(|it| it.outcome).max()?;
     let mut of_worst = findings.iter().filter(|it| it.outcome == worst);
     if worst != Outcome::Pass {
@@ -259,8 +258,8 @@ pub(super) fn finding(finding: &Finding) -> String {
     format!("{name} {}{bounds} of {most}", show(*value))
 }
 
-/// Why a rate does not meet the objectives, in a sentence.
-fn failure(failed: &Finding) -> String {
+/// Why a load does not meet the objectives, in a sentence.
+pub(super) fn failure(failed: &Finding) -> String {
     let Finding { subject, value, low, limit, .. } = failed;
     match subject {
         Subject::Objective(text) if is_mean(text) => {

@@ -123,6 +123,10 @@ fn figures(run: &CaseRun, quantiles: &[f64]) -> Vec<Cell> {
             cells.push(number(&name, value));
         }
     }
+    let line = figures.load_line;
+    cells.push(of_text("load_line", line.map(|line| line.outcome.words())));
+    cells.push(number("load_line_rps", line.and_then(|line| line.rate_rps)));
+    cells.push(number("fails_at_rps", line.and_then(|line| line.fails_rps)));
     for time in MessageTime::ALL {
         for (label, q) in [("p50", 0.5), ("p99", 0.99)] {
             let name = format!("{}_{label}_s", time.name());

@@ -1,8 +1,10 @@
 //! What the views of a study share: headings, cells, rows and what is missing from them,
 //! comparisons in words.
 
+use std::collections::BTreeMap;
+
 use plimsoll_core::comparison::{Comparison, Decision, Reason, Scale};
-use plimsoll_core::study::{Case, Column, LoadFacts, Measure, MessageTime, Study};
+use plimsoll_core::study::{Case, Column, LineOutcome, LoadFacts, Measure, MessageTime, Study};
 use plimsoll_core::units::{format_bytes, format_ns, format_rate, format_whole, three_digits};
 
 use crate::facts::counted;
@@ -21,6 +23,8 @@ pub(super) fn name(measure: Measure) -> String {
         Measure::Latency(q) => format!("P{}", percentile(q)),
         Measure::Service(q) => format!("service P{}", percentile(q)),
         Measure::Message(time, q) => format!("{} P{}", message_words(time), percentile(q)),
+        Measure::LoadLine => "load line".to_owned(),
+        Measure::FailsAt => "fails at".to_owned(),
         Measure::Mean => "mean".to_owned(),
         Measure::Max => "max".to_owned(),
         Measure::Errors => "errors".to_owned(),
@@ -65,6 +69,8 @@ pub(super) fn meaning(measure: Measure) -> &'static str {
         Measure::Message(MessageTime::RoundTrip, _) => {
             "a percentile of the time from a message to its answer"
         }
+        Measure::LoadLine => "the highest rate shown to meet the objectives, 0 where none does",
+        Measure::FailsAt => "the lowest rate shown not to meet them",
         Measure::Mean => "mean latency",
         Measure::Max => "greatest latency",
         Measure::Errors => "requests that failed or had no response",
@@ -115,7 +121,9 @@ pub(super) fn share_words(share: f64) -> String {
 /// A value of a measure for people.
 pub(super) fn value_words(measure: Measure, value: f64) -> String {
     match measure {
-        Measure::Rate | Measure::Responses => format_rate(value),
+        Measure::Rate | Measure::Responses | Measure::LoadLine | Measure::FailsAt => {
+            format_rate(value)
+        }
         Measure::Latency(_)
         | Measure::Service(_)
         | Measure::Message(..)
@@ -140,8 +148,8 @@ pub(super) fn cell(column: &Column, value: f64) -> String {
 /// In the place of a figure: there is none.
 pub(super) const NO_FIGURE: &str = "–";
 
-/// What needs a word beside the headings: columns that divide one figure by another, and cells
-/// without a figure.
+/// What needs a word beside the headings: columns that divide one figure by another, cells without
+/// a figure, and how searches ended.
 pub(super) fn marks(study: &Study) -> Vec<String> {
     let ratio = study.columns.iter().find(|column| column.over.is_some());
     let ratio = ratio.map(|column| {
@@ -152,7 +160,8 @@ pub(super) fn marks(study: &Study) -> Vec<String> {
     let missing = measured().any(is_missing).then(|| {
         format!("{NO_FIGURE}: the tester does not print this figure, or no run counts for it")
     });
-    ratio.into_iter().chain(missing).collect()
+    let outcomes = study.loads.iter().filter_map(|load| outcomes_words(study, load));
+    ratio.into_iter().chain(missing).chain(outcomes).collect()
 }
 
 /// Where the true median of a column lies; none where the repeats do not tell.
@@ -227,6 +236,24 @@ pub(super) fn rows(study: &Study) -> Vec<Row<'_>> {
     rows
 }
 
+/// How the searches of a load ended for each server, in a sentence; none for a load that is not a
+/// search.
+fn outcomes_words(study: &Study, load: &LoadFacts) -> Option<String> {
+    let of_case = |case: &Case| {
+        let mut counts: BTreeMap<LineOutcome, u64> = BTreeMap::new();
+        for line in case.whole().filter_map(|run| run.figures.load_line) {
+            *counts.entry(line.outcome).or_default() += 1;
+        }
+        let words = |(outcome, count): (&LineOutcome, &u64)| format!("{} {count}", outcome.words());
+        let words: Vec<String> = counts.iter().map(words).collect();
+        (!words.is_empty()).then(|| format!("{} {}", case.server, words.join(", ")))
+    };
+    let under = study.cases.iter().filter(|case| case.load == load.name);
+    let words: Vec<String> = under.filter_map(of_case).collect();
+    (!words.is_empty())
+        .then(|| format!("How the searches of {} ended: {}", load.name, words.join("; ")))
+}
+
 /// The loads under which something was measured.
 pub(super) fn loads(study: &Study) -> impl Iterator<Item = &LoadFacts> {
     let measured = |load: &LoadFacts| {
@@ -283,6 +310,7 @@ pub(super) fn environment(study: &Study) -> Vec<(String, String)> {
 pub(super) fn decision_words(measure: Measure, comparison: &Comparison) -> String {
     let (better, worse) = match measure {
         Measure::Errors => ("fewer", "more"),
+        Measure::LoadLine => ("higher", "lower"),
         Measure::Cpu | Measure::CpuPerRequest | Measure::Rss | Measure::Pss => ("less", "more"),
         _ => ("faster", "slower"),
     };

@@ -80,6 +80,7 @@ pub(crate) fn answer(route: Route, peer: SocketAddr) -> Answer {
         // A WebSocket is no answer: it is opened instead of one.
         Route::Hello
         | Route::Delay(_)
+        | Route::Queue(_)
         | Route::Echo(_)
         | Route::WebSocket
         | Route::Site

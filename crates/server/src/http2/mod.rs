@@ -24,6 +24,7 @@ use plimsoll_proto::http2::{
 use crate::answer::http2::Blocks;
 use crate::faults::{Fates, Goaway, StreamOutcome};
 use crate::options::Counters;
+use crate::queue::Queue;
 use crate::route::{Role, Route};
 use crate::site::Shaper;
 use crate::timers::Timers;
@@ -70,6 +71,7 @@ pub(crate) struct Turn<'t> {
     pub(crate) blocks: &'t Blocks,
     pub(crate) fates: &'t mut Fates,
     pub(crate) counters: &'t mut Counters,
+    pub(crate) queue: &'t Queue,
     pub(crate) shaper: &'t mut Shaper,
     pub(crate) role: Role,
     pub(crate) peer: SocketAddr,
@@ -287,6 +289,9 @@ impl Http2 {
         }
         let delay_ns = match request.route {
             Route::Delay(delay_ns) => delay_ns,
+            Route::Queue(service_ns) => {
+                turn.queue.enter(turn.now_ns, service_ns).saturating_sub(turn.now_ns)
+            }
             Route::Site => {
                 let key = self.exchanges.find(stream);
                 key.map_or(0, |key| self.exchanges[key].echo.delay_ns)

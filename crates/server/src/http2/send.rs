@@ -100,7 +100,9 @@ impl Http2 {
     #[inline]
     pub(super) fn reply(&mut self, stream: u32, route: Route, is_head: bool, turn: &mut Turn<'_>) {
         let rest_bytes = match route {
-            Route::Hello | Route::Delay(_) => self.send_hello(stream, is_head, turn),
+            Route::Hello | Route::Delay(_) | Route::Queue(_) => {
+                self.send_hello(stream, is_head, turn)
+            }
             _ => self.send_answer(stream, route, is_head, turn),
         };
         if rest_bytes > 0 {

@@ -65,6 +65,7 @@ fn requests_allocate_nothing_once_the_longest_has_been_seen() {
             Http2::new(ServerOptions { shared_fields: blocks.shared_fields, ..limits.http2 });
         let (mut fates, mut counters) = (Fates::new(Faults::default(), 0, 0), Counters::default());
         let mut shaper = Shaper::new(SiteOptions::default(), None, 0);
+        let queue = Queue::default();
         let (greeting, batches) = said(path, body, 20);
         let mut out = Vec::new();
         let mut read = |input: &[u8], is_first: bool| {
@@ -76,6 +77,7 @@ fn requests_allocate_nothing_once_the_longest_has_been_seen() {
                 blocks: &blocks,
                 fates: &mut fates,
                 counters: &mut counters,
+                queue: &queue,
                 shaper: &mut shaper,
                 role: Role::All,
                 peer: SocketAddr::from(([127, 0, 0, 1], 1)),

@@ -493,6 +493,9 @@ impl<D: Driver> Server<D> {
         self.counters.requests += 1;
         let delay_ns = match self.connections[socket.index()].request.route {
             Route::Delay(delay_ns) => delay_ns,
+            Route::Queue(service_ns) => {
+                self.options.queue.enter(now_ns, service_ns).saturating_sub(now_ns)
+            }
             Route::Site => match self.shape(socket) {
                 Ok(delay_ns) => delay_ns,
                 Err(refusal) => return self.refuse(now_ns, socket, refusal),

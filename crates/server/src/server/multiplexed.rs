@@ -101,6 +101,7 @@ impl<D: Driver> Server<D> {
             blocks: &self.blocks,
             fates: &mut self.fates,
             counters: &mut self.counters,
+            queue: &self.options.queue,
             shaper: &mut self.shaper,
             role: connection.role,
             peer: connection.peer,

@@ -38,7 +38,7 @@ impl<D: Driver> Server<D> {
             return self.reply_of_site(now_ns, socket, route, persistence);
         }
         self.count_response(route);
-        if let Route::Hello | Route::Delay(_) = route {
+        if let Route::Hello | Route::Delay(_) | Route::Queue(_) = route {
             let payload = self.prepared.hello(persistence, request.is_head);
             self.wire.send(socket, payload);
             return self.finish(socket);

@@ -61,9 +61,10 @@ fn routes_answer_as_they_do_over_http1() {
             format!("{binary} content-length=3000000, 0 end \"\""),
         ),
         (get("/delay/5ms"), HELLO.to_owned()),
+        (get("/queue/5ms"), HELLO.to_owned()),
         (
             get("/none"),
-            "0 404 content-type=text/plain content-length=90, 0 end 90 bytes".to_owned(),
+            "0 404 content-type=text/plain content-length=106, 0 end 106 bytes".to_owned(),
         ),
         (typed(b"xyz"), format!("{echo} content-type=a/b content-length=3, 0 end \"xyz\"")),
         (

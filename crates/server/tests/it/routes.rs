@@ -8,8 +8,8 @@ use crate::world::{Act, MS, S, Scene};
 
 const HELLO: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 11\r\n\r\nhello world";
-const NOT_FOUND: &str =
-    "no such route; there are / /echo /ip /status/CODE /bytes/N /chunked/N /delay/DURATION /ws\n";
+const NOT_FOUND: &str = "no such route; there are / /echo /ip /status/CODE /bytes/N /chunked/N /delay/DURATION \
+     /queue/DURATION /ws\n";
 
 fn get(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -107,6 +107,7 @@ pub(crate) fn table() -> Vec<(String, String, bool)> {
         ),
         (get("/delay/0s"), HELLO.into(), false),
         (get("/delay/5ms"), HELLO.into(), false),
+        (get("/queue/5ms"), HELLO.into(), false),
         (
             format!("{}{}{}{}", get("/delay/50ms"), get("/status/204"), get("/delay/1ms"), get("/")),
             format!("{HELLO}HTTP/1.1 204 No Content\r\n\r\n{HELLO}{HELLO}"),
@@ -290,4 +291,22 @@ fn a_delay_holds_up_its_own_connection_only() {
     assert!(near(first.at_ns(2 * HELLO.len()), 51 * MS), "{first:?}");
     assert!(near(second.at_ns(HELLO.len()), S + 501 * MS), "{second:?}");
     assert!(near(third.at_ns(HELLO.len()), 2 * MS), "{third:?}");
+}
+
+/// The queue is one for all connections, and a request waits for those that came before it.
+#[test]
+fn a_queue_serves_one_request_after_another() {
+    let script = vec![
+        (MS, 0, Act::Send(get("/queue/50ms").into_bytes())),
+        (2 * MS, 1, Act::Send(get("/queue/20ms").into_bytes())),
+        (3 * MS, 2, Act::Send(get("/").into_bytes())),
+        (200 * MS, 2, Act::Send(get("/queue/20ms").into_bytes())),
+    ];
+    let outcome = Scene { script, ..Scene::default() }.run();
+    let [first, second, third] = &outcome.clients[..] else { panic!("three clients") };
+    let near = |at_ns: u64, want_ns: u64| (want_ns..want_ns + MS / 10).contains(&at_ns);
+    assert!(near(first.at_ns(HELLO.len()), 51 * MS), "{first:?}");
+    assert!(near(second.at_ns(HELLO.len()), 71 * MS), "{second:?}");
+    assert!(near(third.at_ns(HELLO.len()), 3 * MS), "{third:?}");
+    assert!(near(third.at_ns(2 * HELLO.len()), 220 * MS), "{third:?}");
 }

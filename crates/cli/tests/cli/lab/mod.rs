@@ -3,6 +3,7 @@
 
 mod before;
 mod going_on;
+mod searches;
 
 use std::fs;
 use std::path::Path;

@@ -118,7 +118,7 @@ impl Report {
 /// When it is not as that says.
 pub(crate) fn check_schema(document: &Value, name: &str) {
     let mut compiler = boon::Compiler::new();
-    for known in ["result", "study", "repeats", "find"] {
+    for known in ["result", "study", "repeats", "find", "find-closed", "find-comparison"] {
         let path = format!("{}/../../docs/{known}.schema.json", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(path).expect("a schema");
         let schema: Value = serde_json::from_str(&text).expect("JSON");

@@ -62,7 +62,7 @@ fn first_seed() -> u64 {
     number("PLIMSOLL_FIND_FIRST_SEED").unwrap_or(0)
 }
 
-fn number(name: &str) -> Option<u64> {
+pub(super) fn number(name: &str) -> Option<u64> {
     let given = std::env::var(name).ok();
     given.map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
 }

@@ -1,5 +1,6 @@
 //! The search on simulated servers whose load line is known.
 
+mod closed;
 mod coverage;
 mod documents;
 mod experiments;
