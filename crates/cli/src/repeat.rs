@@ -16,9 +16,11 @@ use plimsoll_core::RunResult;
 use plimsoll_core::repeats::{Repeats, seed_of};
 use plimsoll_core::result::Tool;
 use plimsoll_core::scenario::Scenarios;
+use plimsoll_outputs::Feed;
 
 use crate::ending::say;
 use crate::exit::{COULD_NOT_RUN, Exit, GATE, USAGE, VERDICT};
+use crate::feed;
 use crate::output_args::{Format, OutputFlags};
 use crate::outputs::{Outputs, has_report_on_stdout};
 use crate::run_args::RunFlags;
@@ -63,6 +65,8 @@ struct Turn<'a> {
     others: Vec<String>,
     /// Reports of all repeats, from the first to the last of them.
     outputs: Option<Outputs>,
+    /// Gets the figures of all repeats.
+    feed: Option<Feed>,
     results: Vec<RunResult>,
     has_ended: bool,
 }
@@ -78,7 +82,11 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
         check(flags)?;
         return take_turns(&[Job { name: None, flags, scenarios: &scenarios }]);
     }
-    crate::run::carry_out(&scenarios, flags, Outputs::open(&flags.outputs)?, "")?.1
+    let outputs = Outputs::open(&flags.outputs)?;
+    let feed = feed::open(flags, &scenarios.run().endpoint)?;
+    let ran = crate::run::carry_out(&scenarios, flags, outputs, feed.as_ref(), "");
+    feed::close(feed);
+    ran?.1
 }
 
 /// Finds what cannot be said of several repeats.
@@ -194,6 +202,7 @@ impl<'a> Turn<'a> {
             has_spoken,
             others: others.filter_map(|(_, job)| job.name).map(str::to_owned).collect(),
             outputs: None,
+            feed: None,
             results: Vec::new(),
             has_ended: false,
         }
@@ -209,7 +218,10 @@ impl<'a> Turn<'a> {
             say(&crate::plan::notes(scenarios));
             let outputs =
                 Outputs::open(&with_paths(&flags.outputs, &|path| Some(numbered(path, 1))))?;
-            return crate::run::carry_out(scenarios, flags, outputs, "")?.1;
+            let feed = feed::open(flags, &scenarios.run().endpoint)?;
+            let ran = crate::run::carry_out(scenarios, flags, outputs, feed.as_ref(), "");
+            feed::close(feed);
+            return ran?.1;
         }
         let ran = self.carry_out(repeat);
         let is_last = match &ran {
@@ -226,13 +238,15 @@ impl<'a> Turn<'a> {
         let flags = self.job.flags;
         if repeat == 1 {
             self.outputs = Some(Outputs::open(&of_all(&flags.outputs))?);
+            self.feed = feed::open(flags, &self.job.scenarios.run().endpoint)?;
         }
         let seed = seed_of(flags.seed, repeat);
         let scenarios = crate::plan::repeated(flags, self.job.scenarios, seed)?;
         let outputs = Outputs::open(&of_one(&flags.outputs, repeat))?;
         let name = self.job.name.map(|name| format!("{name} ")).unwrap_or_default();
         let title = format!("{name}{repeat} of {}", flags.repeat);
-        let (result, ended) = crate::run::carry_out(&scenarios, flags, outputs, &title)?;
+        let feed = self.feed.as_ref();
+        let (result, ended) = crate::run::carry_out(&scenarios, flags, outputs, feed, &title)?;
         self.results.push(result);
         ended
     }
@@ -240,6 +254,7 @@ impl<'a> Turn<'a> {
     /// Writes the reports of all repeats, once.
     fn finish(&mut self) -> Result<(), Exit> {
         self.has_ended = true;
+        feed::close(self.feed.take());
         let Some(outputs) = self.outputs.take() else { return Ok(()) };
         let results = std::mem::take(&mut self.results);
         if results.is_empty() {

@@ -10,6 +10,7 @@ use plimsoll_core::schedule::{Arrival, Stage, parse_stages};
 use plimsoll_core::secret::Secret;
 use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
 use plimsoll_lab::sample::ProcessSelector;
+use plimsoll_outputs::{Label, Receiver};
 
 use crate::connection_args::{ConnectionFlags, TlsFlags};
 use crate::grpc_args::GrpcFlags;
@@ -180,6 +181,15 @@ pub(crate) struct RunFlags {
     /// or by the port they listen on here
     #[arg(long, value_name = "PID|NAME|:PORT", help_heading = "While it runs")]
     pub monitor: Option<ProcessSelector>,
+    /// Send figures each second to where people watch them: statsd=HOST:PORT[,dogstatsd],
+    /// influx=URL; may be given again
+    #[arg(long, value_name = "KIND=TARGET", value_parser = crate::feed::receiver)]
+    #[arg(help_heading = "While it runs")]
+    pub out: Vec<Receiver>,
+    /// A label for all figures that --out sends; run=NAME replaces the generated one; may be given
+    /// again
+    #[arg(long, value_name = "NAME=VALUE", requires = "out", help_heading = "While it runs")]
+    pub out_label: Vec<Label>,
     /// Read the runs from a plan file; other flags apply to each of them
     #[arg(long, value_name = "FILE", help_heading = "Plan")]
     pub plan: Option<PathBuf>,

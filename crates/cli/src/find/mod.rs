@@ -20,6 +20,7 @@ use plimsoll_runner::find::{FindNews, Finder, Found, origin};
 use crate::document;
 use crate::ending::say;
 use crate::exit::{COULD_NOT_RUN, Exit, GATE, VERDICT};
+use crate::feed;
 use crate::find_args::FindFlags;
 use crate::outputs::Outputs;
 use crate::progress::Live;
@@ -131,7 +132,8 @@ fn carry_out(
     origin: Origin,
 ) -> Result<ExitCode, Exit> {
     let outputs = Outputs::open(&flags.run.outputs)?;
-    let finder = Finder::new(plan, beside(&flags.run));
+    let feed = feed::open(&flags.run, &plan.endpoint)?;
+    let finder = Finder::new(plan, beside(&flags.run, feed.as_ref()));
     let handle = finder.handle();
     let caught = Caught::watch(move || handle.stop())
         .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
@@ -140,6 +142,7 @@ fn carry_out(
         Screen::new(!is_quiet && !flags.run.outputs.no_progress, search.probes().len());
     let Found { document, failure } = finder.run(search, origin, &mut |news| screen.show(&news));
     screen.live.clear();
+    feed::close(feed);
     if let Some(error) = failure {
         if document.probes.is_empty() {
             outputs.discard();

@@ -26,6 +26,7 @@ use super::variable;
 use crate::args::key;
 use crate::ending::{end, say};
 use crate::exit::{Exit, print};
+use crate::feed;
 use crate::outputs::Outputs;
 use crate::progress::Live;
 use crate::run::{beside, explain};
@@ -34,7 +35,7 @@ use crate::signals::Caught;
 use crate::value_args::is_script;
 
 /// Flags that a script's run has, by their names in the definition.
-const FIT: [&str; 30] = [
+const FIT: [&str; 32] = [
     "url",
     "connections",
     "duration",
@@ -47,6 +48,8 @@ const FIT: [&str; 30] = [
     "require_valid",
     "control",
     "monitor",
+    "out",
+    "out_label",
     "redact",
     "show_secrets",
     "gate",
@@ -176,7 +179,10 @@ impl ScriptRun {
                 series = Err(error);
             }
         };
-        let ran = test.record(&planned, beside(flags), &handle, log.lines(), news);
+        let feed = feed::open(flags, &planned.run.endpoint)?;
+        let beside = beside(flags, feed.as_ref());
+        let ran = test.record(&planned, beside, &handle, log.lines(), news);
+        feed::close(feed);
         live.clear();
         match ran {
             Ok(result) => {

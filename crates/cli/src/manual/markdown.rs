@@ -191,5 +191,5 @@ fn try_arguments(arguments: &[&str]) -> Result<(), Exit> {
     let flags = flags.map_err(|error| crate::refusal::refusal(&error, &words))?;
     let plan = crate::plan::plan(&flags)?;
     Outputs::open(&flags.outputs)?.discard();
-    Runner::new(&plan.into(), beside(&flags)).check().map_err(explain)
+    Runner::new(&plan.into(), beside(&flags, None)).check().map_err(explain)
 }

@@ -1,0 +1,182 @@
+//! A feed: what a run tells goes to all receivers, each with a thread and a queue of its own.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver as Heard, SyncSender, channel, sync_channel};
+use std::time::Duration;
+
+use plimsoll_core::RunResult;
+use plimsoll_core::live::LiveFigures;
+
+use crate::figures::Ending;
+use crate::labels::Label;
+use crate::receiver::Receiver;
+use crate::sender::{Patience, Sender, Told};
+
+/// What a thread may still have to make batches of. It does so between two attempts to send, which
+/// take a few seconds at most, so more than this means that it gets no CPU.
+const TOLD_MAX: usize = 64;
+
+/// How long a thread may take at the end, beyond its own limits.
+const END_SLACK: Duration = Duration::from_secs(1);
+
+/// Sends what runs tell to receivers. Telling never waits for them.
+pub struct Feed {
+    lines: Vec<Line>,
+    patience: Patience,
+}
+
+/// The way to one receiver's thread.
+struct Line {
+    name: String,
+    told: SyncSender<Told>,
+    /// What the thread had no room for.
+    dropped: AtomicU64,
+    ended: Heard<Delivery>,
+}
+
+/// Why a feed cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum FeedError {
+    /// There is no thread for a receiver.
+    #[error("no thread for the output {receiver}: {error}")]
+    Thread {
+        /// Which one.
+        receiver: String,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+/// What came of sending to one receiver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// The receiver, without secrets.
+    pub receiver: String,
+    /// Batches that it took; mostly one a second.
+    pub delivered: u64,
+    /// Batches that it never got.
+    pub lost: u64,
+    /// What went wrong last, if anything did.
+    pub reason: Option<String>,
+}
+
+impl Delivery {
+    pub(crate) fn to(receiver: &Receiver) -> Self {
+        Self { receiver: receiver.to_string(), delivered: 0, lost: 0, reason: None }
+    }
+
+    /// What the user has to know of it: that something was lost, and why.
+    #[must_use]
+    pub fn complaint(&self) -> Option<String> {
+        let Self { receiver, delivered, lost, reason } = self;
+        let all = delivered + lost;
+        let reason = reason.as_deref().unwrap_or("the tester had no time for it");
+        (*lost > 0).then(|| {
+            format!("output {receiver}: {lost} of {all} batches were not delivered: {reason}")
+        })
+    }
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.lines.iter().map(|line| &line.name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+impl Feed {
+    /// Begins to listen. All figures get these labels.
+    ///
+    /// # Errors
+    /// What a receiver needs on this host and does not get.
+    pub fn begin(receivers: &[Receiver], labels: &[Label]) -> Result<Self, FeedError> {
+        Self::begin_with(receivers, labels, Patience::default())
+    }
+
+    pub(crate) fn begin_with(
+        receivers: &[Receiver],
+        labels: &[Label],
+        patience: Patience,
+    ) -> Result<Self, FeedError> {
+        let lines = receivers.iter().map(|receiver| Line::begin(receiver, labels, patience));
+        Ok(Self { lines: lines.collect::<Result<_, _>>()?, patience })
+    }
+
+    /// The measured part of a run begins, at this time since 1970.
+    pub fn began(&self, time_ns: u64) {
+        self.tell(&Told::Began { time_ns });
+    }
+
+    /// An interval of it ended then: `last` of the figures.
+    pub fn interval(&self, time_ns: u64, figures: &LiveFigures) {
+        self.tell(&Told::Interval { time_ns, live: Arc::new(figures.clone()) });
+    }
+
+    /// The run ended then. Its result's counts are final, for what no interval had.
+    pub fn ended(&self, time_ns: u64, result: &RunResult) {
+        self.tell(&Told::Ended { time_ns, ending: Arc::new(Ending::of(result)) });
+    }
+
+    /// Delivers what is left, for some seconds at most, and says what came of it all.
+    #[must_use]
+    pub fn finish(self) -> Vec<Delivery> {
+        let endings: Vec<_> = self.lines.into_iter().map(Line::hang_up).collect();
+        let limit = self.patience.flush + self.patience.answer + END_SLACK;
+        endings.into_iter().map(|(line, ended)| line.delivery(&ended, limit)).collect()
+    }
+
+    fn tell(&self, told: &Told) {
+        for line in &self.lines {
+            if line.told.try_send(told.clone()).is_err() {
+                line.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// A line that is told nothing more.
+struct Ended {
+    name: String,
+    dropped: u64,
+}
+
+impl Line {
+    fn begin(receiver: &Receiver, labels: &[Label], patience: Patience) -> Result<Self, FeedError> {
+        let (told, heard) = sync_channel(TOLD_MAX);
+        let (end, ended) = channel();
+        let sender = Sender::new(receiver, labels, patience);
+        let serve = move || {
+            // Whoever began the feed may be gone.
+            let _ = end.send(sender.serve(&heard));
+        };
+        let thread = std::thread::Builder::new().name("output".to_owned()).spawn(serve);
+        let name = receiver.to_string();
+        match thread {
+            Ok(_) => Ok(Self { name, told, dropped: AtomicU64::new(0), ended }),
+            Err(error) => Err(FeedError::Thread { receiver: name, error }),
+        }
+    }
+
+    /// Tells the thread that nothing more comes.
+    fn hang_up(self) -> (Ended, Heard<Delivery>) {
+        let Self { name, told, dropped, ended } = self;
+        drop(told);
+        (Ended { name, dropped: dropped.into_inner() }, ended)
+    }
+}
+
+impl Ended {
+    fn delivery(self, ended: &Heard<Delivery>, limit: Duration) -> Delivery {
+        let Self { name, dropped } = self;
+        let mut delivery = ended.recv_timeout(limit).unwrap_or_else(|_| Delivery {
+            receiver: name,
+            delivered: 0,
+            lost: 1,
+            reason: Some("it did not end in time".to_owned()),
+        });
+        delivery.lost += dropped;
+        delivery
+    }
+}
