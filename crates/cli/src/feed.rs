@@ -26,7 +26,14 @@ pub(crate) fn open(flags: &RunFlags, endpoint: &Endpoint) -> Result<Option<Feed>
     }
     let labels = labels(&flags.out_label, &target(endpoint), &run_id());
     let feed = Feed::begin(&flags.out, &labels);
-    feed.map(Some).map_err(|error| Exit::CouldNotRun(error.to_string()))
+    let feed = feed.map_err(|error| Exit::CouldNotRun(error.to_string()))?;
+    if !flags.outputs.quiet {
+        let addresses = feed.addresses();
+        let notes: Vec<String> =
+            addresses.map(|address| format!("figures at http://{address}/metrics")).collect();
+        say(&notes);
+    }
+    Ok(Some(feed))
 }
 
 /// Delivers what is left, and says what could not be delivered.

@@ -181,8 +181,8 @@ pub(crate) struct RunFlags {
     /// or by the port they listen on here
     #[arg(long, value_name = "PID|NAME|:PORT", help_heading = "While it runs")]
     pub monitor: Option<ProcessSelector>,
-    /// Send figures each second to where people watch them: statsd=HOST:PORT[,dogstatsd],
-    /// influx=URL; may be given again
+    /// Send figures each second to where people watch them: prometheus[=LISTEN],
+    /// prometheus-rw=URL, otlp[=URL], influx=URL, statsd=HOST:PORT[,dogstatsd]; may be given again
     #[arg(long, value_name = "KIND=TARGET", value_parser = crate::feed::receiver)]
     #[arg(help_heading = "While it runs")]
     pub out: Vec<Receiver>,

@@ -1,30 +1,33 @@
 //! A feed: what a run tells goes to all receivers, each with a thread and a queue of its own.
 
-use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver as Heard, SyncSender, channel, sync_channel};
 use std::time::Duration;
+use std::{fmt, io};
 
 use plimsoll_core::RunResult;
 use plimsoll_core::live::LiveFigures;
 
+use crate::encoder::Encoder;
 use crate::figures::Ending;
 use crate::labels::Label;
-use crate::receiver::Receiver;
+use crate::receiver::{Place, Receiver};
+use crate::scrape::Scrape;
 use crate::sender::{Patience, Sender, Told};
+use crate::transport::Transport;
 
 /// What a thread may still have to make batches of. It does so between two attempts to send, which
 /// take a few seconds at most, so more than this means that it gets no CPU.
 const TOLD_MAX: usize = 64;
 
 /// How long a thread may take at the end, beyond its own limits.
-const END_SLACK: Duration = Duration::from_secs(1);
+const END_SLACK: Duration = Duration::from_secs(5);
 
 /// Sends what runs tell to receivers. Telling never waits for them.
 pub struct Feed {
     lines: Vec<Line>,
-    patience: Patience,
 }
 
 /// The way to one receiver's thread.
@@ -34,6 +37,39 @@ struct Line {
     /// What the thread had no room for.
     dropped: AtomicU64,
     ended: Heard<Delivery>,
+    /// Where scrapes are answered.
+    address: Option<SocketAddr>,
+    /// How long the thread may take at the end.
+    limit: Duration,
+}
+
+/// What a thread does for a receiver.
+enum Output {
+    Sender(Box<Sender>),
+    Scrape(Scrape, Delivery),
+}
+
+impl Output {
+    fn begin(receiver: &Receiver, labels: &[Label], patience: Patience) -> io::Result<Self> {
+        let delivery = Delivery::to(receiver);
+        let encoder = Encoder::new(&receiver.form, labels);
+        let transport = match &receiver.place {
+            Place::Listen(address, linger) => {
+                return Ok(Self::Scrape(Scrape::begin(*address, *linger, labels)?, delivery));
+            }
+            Place::Udp(to) => Transport::udp(to.clone()),
+            Place::Http(to) => Transport::http(to.clone()),
+        };
+        let encoder = encoder.ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Self::Sender(Box::new(Sender::new(encoder, transport, delivery, patience))))
+    }
+
+    fn serve(self, heard: &Heard<Told>) -> Delivery {
+        match self {
+            Self::Sender(sender) => sender.serve(heard),
+            Self::Scrape(scrape, delivery) => scrape.serve(heard, delivery),
+        }
+    }
 }
 
 /// Why a feed cannot begin.
@@ -45,7 +81,15 @@ pub enum FeedError {
         /// Which one.
         receiver: String,
         /// Why.
-        error: std::io::Error,
+        error: io::Error,
+    },
+    /// Scrapes cannot be answered.
+    #[error("cannot listen for the output {receiver}: {error}")]
+    Listen {
+        /// Which one.
+        receiver: String,
+        /// Why.
+        error: io::Error,
     },
 }
 
@@ -101,7 +145,12 @@ impl Feed {
         patience: Patience,
     ) -> Result<Self, FeedError> {
         let lines = receivers.iter().map(|receiver| Line::begin(receiver, labels, patience));
-        Ok(Self { lines: lines.collect::<Result<_, _>>()?, patience })
+        Ok(Self { lines: lines.collect::<Result<_, _>>()? })
+    }
+
+    /// Where scrapes are answered.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.lines.iter().filter_map(|line| line.address)
     }
 
     /// The measured part of a run begins, at this time since 1970.
@@ -123,8 +172,7 @@ impl Feed {
     #[must_use]
     pub fn finish(self) -> Vec<Delivery> {
         let endings: Vec<_> = self.lines.into_iter().map(Line::hang_up).collect();
-        let limit = self.patience.flush + self.patience.answer + END_SLACK;
-        endings.into_iter().map(|(line, ended)| line.delivery(&ended, limit)).collect()
+        endings.into_iter().map(|(line, ended)| line.delivery(&ended)).collect()
     }
 
     fn tell(&self, told: &Told) {
@@ -140,37 +188,43 @@ impl Feed {
 struct Ended {
     name: String,
     dropped: u64,
+    limit: Duration,
 }
 
 impl Line {
     fn begin(receiver: &Receiver, labels: &[Label], patience: Patience) -> Result<Self, FeedError> {
         let (told, heard) = sync_channel(TOLD_MAX);
         let (end, ended) = channel();
-        let sender = Sender::new(receiver, labels, patience);
+        let name = receiver.to_string();
+        let output = Output::begin(receiver, labels, patience)
+            .map_err(|error| FeedError::Listen { receiver: name.clone(), error })?;
+        let (address, limit) = match &output {
+            Output::Scrape(scrape, _) => (Some(scrape.address()), scrape.linger()),
+            Output::Sender(_) => (None, patience.flush + patience.answer),
+        };
         let serve = move || {
             // Whoever began the feed may be gone.
-            let _ = end.send(sender.serve(&heard));
+            let _ = end.send(output.serve(&heard));
         };
         let thread = std::thread::Builder::new().name("output".to_owned()).spawn(serve);
-        let name = receiver.to_string();
         match thread {
-            Ok(_) => Ok(Self { name, told, dropped: AtomicU64::new(0), ended }),
+            Ok(_) => Ok(Self { name, told, dropped: AtomicU64::new(0), ended, address, limit }),
             Err(error) => Err(FeedError::Thread { receiver: name, error }),
         }
     }
 
     /// Tells the thread that nothing more comes.
     fn hang_up(self) -> (Ended, Heard<Delivery>) {
-        let Self { name, told, dropped, ended } = self;
+        let Self { name, told, dropped, ended, limit, .. } = self;
         drop(told);
-        (Ended { name, dropped: dropped.into_inner() }, ended)
+        (Ended { name, dropped: dropped.into_inner(), limit }, ended)
     }
 }
 
 impl Ended {
-    fn delivery(self, ended: &Heard<Delivery>, limit: Duration) -> Delivery {
-        let Self { name, dropped } = self;
-        let mut delivery = ended.recv_timeout(limit).unwrap_or_else(|_| Delivery {
+    fn delivery(self, ended: &Heard<Delivery>) -> Delivery {
+        let Self { name, dropped, limit } = self;
+        let mut delivery = ended.recv_timeout(limit + END_SLACK).unwrap_or_else(|_| Delivery {
             receiver: name,
             delivered: 0,
             lost: 1,

@@ -10,12 +10,20 @@
 #![forbid(unsafe_code)]
 
 mod backlog;
+mod buckets;
+mod delimited;
+mod encoder;
+mod exposition;
 mod feed;
 mod figures;
 mod http;
 mod influx;
 mod labels;
+mod metrics;
+mod otlp;
 mod receiver;
+mod remote_write;
+mod scrape;
 mod sender;
 mod statsd;
 #[cfg(test)]

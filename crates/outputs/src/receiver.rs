@@ -3,8 +3,14 @@
 //! Credentials come from the environment alone, so that no command line, plan or message has them.
 
 use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
 
+use plimsoll_core::secret::percent_decoded;
+use plimsoll_core::units::parse_duration_ns;
 use ureq::http::Uri;
+
+use crate::otlp::Temporality;
 
 /// Looks a variable of the environment up.
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -13,7 +19,13 @@ type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub(crate) const HEADERS: &str = "PLIMSOLL_OUT_HEADERS";
 
 /// The kinds, for messages.
-const KINDS: &str = "statsd, influx";
+const KINDS: &str = "prometheus, prometheus-rw, otlp, influx, statsd";
+
+/// Where scrapes are answered unless the user says: the port that exporters of OpenTelemetry have.
+const LISTEN: &str = "127.0.0.1:9464";
+
+/// How long figures stay for a last scrape.
+const LINGER: Duration = Duration::from_secs(30);
 
 /// A place that takes figures, and how it wants them.
 #[derive(Clone, PartialEq, Eq)]
@@ -24,10 +36,22 @@ pub struct Receiver {
 }
 
 /// What a receiver is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
-    Statsd { has_tags: bool },
+    Statsd {
+        has_tags: bool,
+    },
     Influx,
+    /// Whatever a scrape asks for.
+    Prometheus,
+    RemoteWrite {
+        has_native: bool,
+    },
+    /// With attributes of the resource that the environment has.
+    Otlp {
+        temporality: Temporality,
+        resource: Vec<(String, String)>,
+    },
 }
 
 /// Where it is.
@@ -36,6 +60,8 @@ pub(crate) enum Place {
     /// `HOST:PORT`, for datagrams.
     Udp(String),
     Http(Http),
+    /// Here, for those who ask; and how long for one of them at the end.
+    Listen(SocketAddr, Duration),
 }
 
 /// Where requests go and what they have beside their body.
@@ -73,6 +99,22 @@ pub enum ReceiverError {
     /// InfluxDB needs to know where it keeps the points.
     #[error("'{0}' names no database: write http://HOST:8086/DATABASE or ?org=ORG&bucket=BUCKET")]
     Database(String),
+    /// Scrapes cannot be answered there.
+    #[error(
+        "'{0}' is not an address to listen on: write prometheus=[ADDRESS]:PORT, with ,linger=30s \
+         behind it for how long a last scrape is waited for"
+    )]
+    Listen(String),
+    /// A value of the environment that is not known.
+    #[error("{name} is '{value}': set it to {known}")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// Values that it may have.
+        known: &'static str,
+    },
     /// Headers that cannot be sent.
     #[error("{name} is not a list of headers: write NAME=VALUE,NAME=VALUE")]
     Headers {
@@ -104,11 +146,15 @@ impl Receiver {
         let (form, place) = match kind {
             "statsd" => statsd(target)?,
             "influx" => (Form::Influx, Place::Http(influx(target, lookup)?)),
+            "prometheus" => (Form::Prometheus, listen(target)?),
+            "prometheus-rw" => remote_write(target, lookup)?,
+            "otlp" => otlp(target, lookup)?,
             _ => return Err(ReceiverError::Kind(kind.to_owned())),
         };
         let place_shown = match &place {
-            Place::Udp(address) => address.as_str(),
-            Place::Http(http) => http.url.split('?').next().unwrap_or_default(),
+            Place::Udp(address) => address.clone(),
+            Place::Http(http) => http.url.split('?').next().unwrap_or_default().to_owned(),
+            Place::Listen(address, _) => address.to_string(),
         };
         let shown = format!("{kind} at {place_shown}");
         Ok(Self { form, place, shown })
@@ -153,6 +199,100 @@ fn influx(target: &str, lookup: Lookup<'_>) -> Result<Http, ReceiverError> {
     headers.extend(token.map(|token| ("Authorization".to_owned(), format!("Token {token}"))));
     headers.push(("Content-Type".to_owned(), "text/plain; charset=utf-8".to_owned()));
     Ok(Http { url: format!("{}{path}?{query}&precision=ns", base(&uri)), headers })
+}
+
+/// `[ADDRESS][:PORT][,linger=T]`; without an address, this host alone reaches it.
+fn listen(target: &str) -> Result<Place, ReceiverError> {
+    let wrong = || ReceiverError::Listen(target.to_owned());
+    let (address, linger) = match target.split_once(",linger=") {
+        Some((address, text)) => {
+            (address, Duration::from_nanos(parse_duration_ns(text).map_err(|_| wrong())?))
+        }
+        None => (target, LINGER),
+    };
+    let address = match address {
+        "" => LISTEN.to_owned(),
+        text if text.starts_with(':') => format!("127.0.0.1{text}"),
+        text if text.parse::<u16>().is_ok() => format!("127.0.0.1:{text}"),
+        text => text.replace("localhost:", "127.0.0.1:"),
+    };
+    Ok(Place::Listen(address.parse().map_err(|_| wrong())?, linger))
+}
+
+fn remote_write(target: &str, lookup: Lookup<'_>) -> Result<(Form, Place), ReceiverError> {
+    let (url, has_native) = match target.strip_suffix(",native") {
+        Some(url) => (url, true),
+        None => (target, false),
+    };
+    let uri = parse_url(url, "prometheus-rw", "prometheus-rw=http://HOST:9090")?;
+    let mut headers = headers(lookup, HEADERS)?;
+    headers.extend(
+        [
+            ("Content-Type", "application/x-protobuf"),
+            ("Content-Encoding", "snappy"),
+            ("X-Prometheus-Remote-Write-Version", "0.1.0"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned())),
+    );
+    let url = with_path(&uri, |path| match path {
+        "" => "/api/v1/write".to_owned(),
+        path => path.to_owned(),
+    });
+    Ok((Form::RemoteWrite { has_native }, Place::Http(Http { url, headers })))
+}
+
+fn otlp(target: &str, lookup: Lookup<'_>) -> Result<(Form, Place), ReceiverError> {
+    const EXAMPLE: &str = "otlp=http://HOST:4318";
+    let own = lookup("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT");
+    let url = match (target, own) {
+        ("", Some(url)) => with_path(&parse_url(&url, "otlp", EXAMPLE)?, str::to_owned),
+        (target, _) => {
+            let general = || lookup("OTEL_EXPORTER_OTLP_ENDPOINT");
+            let given = Some(target.to_owned()).filter(|target| !target.is_empty());
+            let base = given.or_else(general).unwrap_or_else(|| "http://localhost:4318".to_owned());
+            with_path(&parse_url(&base, "otlp", EXAMPLE)?, |path| {
+                match path.ends_with("/v1/metrics") {
+                    true => path.to_owned(),
+                    false => format!("{path}/v1/metrics"),
+                }
+            })
+        }
+    };
+    let mut all = headers(lookup, "OTEL_EXPORTER_OTLP_METRICS_HEADERS")?;
+    for name in ["OTEL_EXPORTER_OTLP_HEADERS", HEADERS] {
+        for (key, value) in headers(lookup, name)? {
+            if !has_header(&all, &key) {
+                all.push((key, percent_decoded(&value)));
+            }
+        }
+    }
+    all.push(("Content-Type".to_owned(), "application/x-protobuf".to_owned()));
+    const PREFERENCE: &str = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
+    let temporality = match lookup(PREFERENCE).map(|text| text.to_ascii_lowercase()).as_deref() {
+        None | Some("" | "cumulative") => Temporality::Cumulative,
+        // Low memory means delta for the types that are sent here.
+        Some("delta" | "lowmemory") => Temporality::Delta,
+        Some(other) => {
+            return Err(ReceiverError::Variable {
+                name: PREFERENCE,
+                value: other.to_owned(),
+                known: "cumulative, delta or lowmemory",
+            });
+        }
+    };
+    let mut resource = Vec::new();
+    let name = lookup("OTEL_SERVICE_NAME").filter(|name| !name.is_empty());
+    resource.extend(name.map(|name| ("service.name".to_owned(), name)));
+    let attributes = headers(lookup, "OTEL_RESOURCE_ATTRIBUTES")?.into_iter();
+    resource.extend(attributes.map(|(name, value)| (name, percent_decoded(&value))));
+    let place = Place::Http(Http { url, headers: all });
+    Ok((Form::Otlp { temporality, resource }, place))
+}
+
+/// A URL with another path, its query kept.
+fn with_path(uri: &Uri, change: impl FnOnce(&str) -> String) -> String {
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    format!("{}{}{query}", base(uri), change(uri.path().trim_end_matches('/')))
 }
 
 fn has_header(headers: &[(String, String)], name: &str) -> bool {
@@ -202,6 +342,7 @@ mod tests {
         match Receiver::parse(text, &|_| None).unwrap().place {
             Place::Udp(address) => address,
             Place::Http(http) => http.url,
+            Place::Listen(address, linger) => format!("{address} {linger:?}"),
         }
     }
 
@@ -218,6 +359,17 @@ mod tests {
                 "https://a/api/v2/write?org=o&bucket=b&precision=ns",
             ),
             ("influx=http://a/write?db=d&rp=r", "http://a/write?db=d&rp=r&precision=ns"),
+            ("prometheus", "127.0.0.1:9464 30s"),
+            ("prometheus=", "127.0.0.1:9464 30s"),
+            ("prometheus=:0,linger=1s", "127.0.0.1:0 1s"),
+            ("prometheus=9000", "127.0.0.1:9000 30s"),
+            ("prometheus=0.0.0.0:9000", "0.0.0.0:9000 30s"),
+            ("prometheus=[::1]:9000", "[::1]:9000 30s"),
+            ("prometheus-rw=http://a:9090", "http://a:9090/api/v1/write"),
+            ("prometheus-rw=http://a/x/push?y=1,native", "http://a/x/push?y=1"),
+            ("otlp", "http://localhost:4318/v1/metrics"),
+            ("otlp=http://a:4318/x/", "http://a:4318/x/v1/metrics"),
+            ("otlp=http://a/v1/metrics", "http://a/v1/metrics"),
         ] {
             assert_eq!(url(text), want, "{text}");
         }
@@ -231,12 +383,42 @@ mod tests {
             ("statsd=a:0", "'a:0' is not HOST:PORT"),
             ("statsd=:8125", "':8125' is not HOST:PORT"),
             ("influx=http://a:8086", "'http://a:8086' names no database"),
+            ("prometheus=a:9000", "'a:9000' is not an address to listen on"),
+            ("prometheus=:1,linger=x", "':1,linger=x' is not an address to listen on"),
+            ("prometheus-rw=", "'' is not a URL of prometheus-rw"),
+            ("otlp=ftp://a", "'ftp://a' is not a URL of otlp"),
             ("influx=a:8086", "'a:8086' is not a URL of influx"),
             ("influx=http://u:p@a:8086/d", "a URL of an output has no user and password"),
         ] {
             let error = Receiver::parse(text, &|_| None).unwrap_err().to_string();
             assert!(error.starts_with(want) && !error.contains('\n'), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn otlp_follows_the_environment() {
+        let lookup = |name: &str| {
+            let value = match name {
+                "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" => "http://a:1/mine",
+                "OTEL_EXPORTER_OTLP_ENDPOINT" => "http://b:1",
+                "OTEL_EXPORTER_OTLP_HEADERS" => "x-key=a%20b",
+                "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE" => "Delta",
+                "OTEL_SERVICE_NAME" => "load",
+                "OTEL_RESOURCE_ATTRIBUTES" => "team=web",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        };
+        let receiver = Receiver::parse("otlp", &lookup).unwrap();
+        let Place::Http(http) = &receiver.place else { panic!("it is HTTP") };
+        assert_eq!(http.url, "http://a:1/mine");
+        assert!(http.headers.contains(&("x-key".to_owned(), "a b".to_owned())));
+        let resource = [("service.name", "load"), ("team", "web")];
+        let resource = resource.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        assert_eq!(receiver.form, Form::Otlp { temporality: Temporality::Delta, resource });
+        let wrong = |name: &str| name.ends_with("PREFERENCE").then(|| "weekly".to_owned());
+        let error = Receiver::parse("otlp", &wrong).unwrap_err().to_string();
+        assert!(error.contains("is 'weekly': set it to cumulative"), "{error}");
     }
 
     #[test]

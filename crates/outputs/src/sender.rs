@@ -11,12 +11,9 @@ use std::time::{Duration, Instant};
 use plimsoll_core::live::LiveFigures;
 
 use crate::backlog::Backlog;
+use crate::encoder::Encoder;
 use crate::feed::Delivery;
-use crate::figures::{Ending, Figures, Kind, Moment};
-use crate::influx::Influx;
-use crate::labels::Label;
-use crate::receiver::{Form, Receiver};
-use crate::statsd::Statsd;
+use crate::figures::{Ending, Figures, Kind, Moment, Totals};
 use crate::transport::{Fate, Transport};
 
 /// How much time a receiver is given.
@@ -51,25 +48,13 @@ pub(crate) enum Told {
     Ended { time_ns: u64, ending: Arc<Ending> },
 }
 
-/// Makes batches of moments.
-#[derive(Debug)]
-enum Encoder {
-    Statsd(Statsd),
-    Influx(Influx),
-}
-
-impl Encoder {
-    fn new(form: Form, labels: &[Label]) -> Self {
-        match form {
-            Form::Statsd { has_tags } => Self::Statsd(Statsd::new(labels, has_tags)),
-            Form::Influx => Self::Influx(Influx::new(labels)),
-        }
-    }
-
-    fn encode(&self, moment: &Moment<'_>) -> Vec<u8> {
+impl Told {
+    /// Has figures know of it. Gives what it is and what it added.
+    pub(crate) fn note(&self, figures: &mut Figures) -> (Kind, Totals) {
         match self {
-            Self::Statsd(statsd) => statsd.encode(moment),
-            Self::Influx(influx) => influx.encode(moment),
+            Self::Began { time_ns } => (Kind::Began, figures.begin(*time_ns)),
+            Self::Interval { time_ns, live } => (Kind::Interval, figures.add(*time_ns, live)),
+            Self::Ended { time_ns, ending } => (Kind::Ended, figures.end(*time_ns, ending)),
         }
     }
 }
@@ -89,13 +74,18 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(receiver: &Receiver, labels: &[Label], patience: Patience) -> Self {
+    pub(crate) fn new(
+        encoder: Encoder,
+        transport: Transport,
+        delivery: Delivery,
+        patience: Patience,
+    ) -> Self {
         Self {
-            encoder: Encoder::new(receiver.form, labels),
-            transport: Transport::new(&receiver.place),
+            encoder,
+            transport,
             figures: Figures::default(),
             backlog: Backlog::default(),
-            delivery: Delivery::to(receiver),
+            delivery,
             not_before: Instant::now(),
             pause: patience.pause,
             patience,
@@ -120,6 +110,8 @@ impl Sender {
                 self.attempt(self.patience.answer);
             }
         }
+        let farewell = self.encoder.farewell();
+        self.push(farewell);
         self.flush(Instant::now() + self.patience.flush);
         self.delivery.lost += self.backlog.len() as u64;
         self.delivery
@@ -127,13 +119,12 @@ impl Sender {
 
     /// Makes a batch of what was told.
     fn take(&mut self, told: &Told) {
-        let (kind, new) = match told {
-            Told::Began { time_ns } => (Kind::Began, self.figures.begin(*time_ns)),
-            Told::Interval { time_ns, live } => (Kind::Interval, self.figures.add(*time_ns, live)),
-            Told::Ended { time_ns, ending } => (Kind::Ended, self.figures.end(*time_ns, ending)),
-        };
-        let moment = Moment { kind, new: &new, all: &self.figures };
-        let batch = self.encoder.encode(&moment);
+        let (kind, new) = told.note(&mut self.figures);
+        let batch = self.encoder.encode(&Moment { kind, new: &new, all: &self.figures });
+        self.push(batch);
+    }
+
+    fn push(&mut self, batch: Vec<u8>) {
         if !batch.is_empty() && self.backlog.push(batch) {
             self.delivery.lost += 1;
         }

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 use std::time::Duration;
 
 use crate::http::Poster;
-use crate::receiver::Place;
+use crate::receiver::Http;
 
 /// The most bytes of a datagram that no network cuts into pieces.
 const DATAGRAM_BYTES_MAX: usize = 1432;
@@ -33,11 +33,12 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    pub(crate) fn new(place: &Place) -> Self {
-        match place {
-            Place::Http(http) => Self::Http(Box::new(Poster::new(http.clone()))),
-            Place::Udp(address) => Self::Udp(Datagrams { to: address.clone(), socket: None }),
-        }
+    pub(crate) fn http(to: Http) -> Self {
+        Self::Http(Box::new(Poster::new(to)))
+    }
+
+    pub(crate) fn udp(to: String) -> Self {
+        Self::Udp(Datagrams { to, socket: None })
     }
 
     /// Sends a batch; takes no longer than the limit.
