@@ -82,8 +82,8 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Exit> {
         check(flags)?;
         return take_turns(&[Job { name: None, flags, scenarios: &scenarios }]);
     }
-    let outputs = Outputs::open(&flags.outputs)?;
     let feed = feed::open(flags, &scenarios.run().endpoint)?;
+    let outputs = Outputs::open(&flags.outputs)?;
     let ran = crate::run::carry_out(&scenarios, flags, outputs, feed.as_ref(), "");
     feed::close(feed);
     ran?.1
@@ -216,9 +216,9 @@ impl<'a> Turn<'a> {
             self.announce()?;
             let scenarios = self.job.scenarios;
             say(&crate::plan::notes(scenarios));
+            let feed = feed::open(flags, &scenarios.run().endpoint)?;
             let outputs =
                 Outputs::open(&with_paths(&flags.outputs, &|path| Some(numbered(path, 1))))?;
-            let feed = feed::open(flags, &scenarios.run().endpoint)?;
             let ran = crate::run::carry_out(scenarios, flags, outputs, feed.as_ref(), "");
             feed::close(feed);
             return ran?.1;
@@ -237,8 +237,8 @@ impl<'a> Turn<'a> {
     fn carry_out(&mut self, repeat: u32) -> Result<ExitCode, Exit> {
         let flags = self.job.flags;
         if repeat == 1 {
-            self.outputs = Some(Outputs::open(&of_all(&flags.outputs))?);
             self.feed = feed::open(flags, &self.job.scenarios.run().endpoint)?;
+            self.outputs = Some(Outputs::open(&of_all(&flags.outputs))?);
         }
         let seed = seed_of(flags.seed, repeat);
         let scenarios = crate::plan::repeated(flags, self.job.scenarios, seed)?;

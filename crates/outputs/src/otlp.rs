@@ -5,7 +5,7 @@
 //! `http.client.request.duration`. Response time, which they do not know, and all else stand under
 //! `plimsoll.`. Durations are exponential histograms.
 
-mod message;
+pub(crate) mod message;
 
 use plimsoll_core::Histogram;
 use prost::Message as _;

@@ -136,6 +136,13 @@ impl fmt::Debug for Receiver {
     }
 }
 
+/// Without headers, which may be secrets.
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Http").field(&self.url).finish()
+    }
+}
+
 impl Receiver {
     /// Reads `KIND=TARGET`. `lookup` finds variables of the environment.
     ///

@@ -47,7 +47,8 @@ impl Transport {
             Self::Http(poster) => poster.post(batch, limit),
             Self::Udp(datagrams) => match datagrams.send(batch) {
                 Ok(()) => Fate::Delivered,
-                Err(error) => Fate::Retry { after: None, reason: error.to_string() },
+                // Datagrams are not worth a wait: the next ones have later figures.
+                Err(error) => Fate::Refused { reason: error.to_string() },
             },
         }
     }

@@ -131,8 +131,8 @@ fn carry_out(
     search: Search,
     origin: Origin,
 ) -> Result<ExitCode, Exit> {
-    let outputs = Outputs::open(&flags.run.outputs)?;
     let feed = feed::open(&flags.run, &plan.endpoint)?;
+    let outputs = Outputs::open(&flags.run.outputs)?;
     let finder = Finder::new(plan, beside(&flags.run, feed.as_ref()));
     let handle = finder.handle();
     let caught = Caught::watch(move || handle.stop())

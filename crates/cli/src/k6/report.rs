@@ -159,6 +159,7 @@ impl ScriptRun {
         if flags.print_plan {
             return Ok(Done::Ended(print(&scenario_lines(&planned))));
         }
+        let feed = feed::open(flags, &planned.run.endpoint)?;
         let mut outputs = Outputs::open(&flags.outputs)?;
         if test.program.function("handleSummary").is_some() {
             let note = "note: handleSummary() is not called: `plimsoll k6 run` calls it";
@@ -179,7 +180,6 @@ impl ScriptRun {
                 series = Err(error);
             }
         };
-        let feed = feed::open(flags, &planned.run.endpoint)?;
         let beside = beside(flags, feed.as_ref());
         let ran = test.record(&planned, beside, &handle, log.lines(), news);
         feed::close(feed);

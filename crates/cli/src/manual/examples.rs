@@ -100,6 +100,18 @@ pub(crate) const EXAMPLES: &[Example] = &[
         &["--monitor", "no such program", U],
         "no process here is called 'no such program'",
     ),
+    flag(
+        "out",
+        &["--out", "influx=http://{peer}/load", "-n", "100", U],
+        &["--out", "graphite=127.0.0.1:2003", U],
+        "is not an output",
+    ),
+    flag(
+        "out_label",
+        &["--out", "influx=http://{peer}/load", "--out-label", "run=nightly", "-n", "100", U],
+        &["--out", "influx=http://{peer}/load", "--out-label", "nightly", U],
+        "is not a label",
+    ),
     flag("connections", &["-c", "10", "-n", "100", U], &["-c", "many", U], "is not a count"),
     flag("threads", &["-t", "1", "-n", "100", U], &["-t", "0", U], "give 1 or more"),
     flag("duration", &["-d", "100ms", U], &["-d", "10", U], "is not a duration"),

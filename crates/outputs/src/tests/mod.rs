@@ -1,6 +1,7 @@
 //! Feeds against receivers that take figures, and against those that do not.
 
 mod lines;
+mod metrics;
 mod server;
 
 use std::time::Duration;
