@@ -3,23 +3,29 @@
 use std::collections::VecDeque;
 
 /// The most batches that wait: ten minutes at one a second.
-pub(crate) const BATCHES_MAX: usize = 600;
+const BATCHES_MAX: usize = 600;
+
+/// The most bytes that wait.
+const BYTES_MAX: usize = 64 << 20;
 
 /// Batches that wait for their delivery, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     batches: VecDeque<Vec<u8>>,
+    bytes: usize,
 }
 
 impl Backlog {
-    /// Adds a batch. When there are too many, the oldest is dropped: whether one was.
-    pub(crate) fn push(&mut self, batch: Vec<u8>) -> bool {
+    /// Adds a batch. Drops the oldest while there are too many; gives how many.
+    pub(crate) fn push(&mut self, batch: Vec<u8>) -> u64 {
+        self.bytes += batch.len();
         self.batches.push_back(batch);
-        let is_full = self.batches.len() > BATCHES_MAX;
-        if is_full {
-            self.batches.pop_front();
+        let mut dropped = 0;
+        while self.batches.len() > BATCHES_MAX || self.bytes > BYTES_MAX {
+            self.pop();
+            dropped += 1;
         }
-        is_full
+        dropped
     }
 
     /// The batch that is next.
@@ -29,7 +35,8 @@ impl Backlog {
 
     /// The batch that is next was dealt with.
     pub(crate) fn pop(&mut self) {
-        self.batches.pop_front();
+        let batch = self.batches.pop_front();
+        self.bytes -= batch.map_or(0, |batch| batch.len());
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -38,5 +45,22 @@ impl Backlog {
 
     pub(crate) fn len(&self) -> usize {
         self.batches.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_are_dropped_when_there_are_too_many_or_they_are_too_large() {
+        let mut backlog = Backlog::default();
+        let dropped: u64 = (0..=BATCHES_MAX).map(|at| backlog.push(vec![at as u8])).sum();
+        assert_eq!((dropped, backlog.len(), backlog.first()), (1, BATCHES_MAX, Some(&[1][..])));
+        assert_eq!(backlog.push(vec![0; BYTES_MAX - 1]), BATCHES_MAX as u64 - 1);
+        assert_eq!((backlog.len(), backlog.bytes), (2, BYTES_MAX));
+        backlog.pop();
+        backlog.pop();
+        assert_eq!((backlog.is_empty(), backlog.bytes), (true, 0));
     }
 }

@@ -168,6 +168,11 @@ impl Feed {
         self.tell(&Told::Ended { time_ns, ending: Arc::new(Ending::of(result)) });
     }
 
+    /// Sends a batch in the form of the receiver; see [`samples`](crate::samples).
+    pub fn batch(&self, batch: Vec<u8>) {
+        self.tell(&Told::Batch(batch.into()));
+    }
+
     /// Delivers what is left, for some seconds at most, and says what came of it all.
     #[must_use]
     pub fn finish(self) -> Vec<Delivery> {

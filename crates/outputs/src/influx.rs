@@ -10,6 +10,7 @@ use plimsoll_core::Histogram;
 
 use crate::figures::{Kind, Moment, outcomes};
 use crate::labels::Label;
+use crate::samples::escaped;
 
 /// Quantiles, and how the names of their fields end.
 const QUANTILES: [(f64, &str); 5] =
@@ -24,7 +25,7 @@ pub(crate) struct Influx {
 
 impl Influx {
     pub(crate) fn new(labels: &[Label]) -> Self {
-        let tag = |label: &Label| format!(",{}={}", label.name(), escaped_tag(label.value()));
+        let tag = |label: &Label| format!(",{}={}", label.name(), escaped(label.value()));
         Self { tags: labels.iter().map(tag).collect() }
     }
 
@@ -76,17 +77,4 @@ fn times(fields: &mut Vec<String>, name: &str, times: &Histogram) {
         let seconds = times.quantile_ns(*q)? as f64 / 1e9;
         Some(format!("{name}_{suffix}_seconds={seconds}"))
     }));
-}
-
-/// A value of a tag, with what separates tags escaped. A backslash at its end would escape what
-/// follows.
-fn escaped_tag(value: &str) -> String {
-    let mut escaped = String::new();
-    for letter in value.trim_end_matches('\\').chars() {
-        if matches!(letter, ',' | '=' | ' ') {
-            escaped.push('\\');
-        }
-        escaped.push(letter);
-    }
-    escaped
 }

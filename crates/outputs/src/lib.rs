@@ -23,6 +23,7 @@ mod metrics;
 mod otlp;
 mod receiver;
 mod remote_write;
+pub mod samples;
 mod scrape;
 mod sender;
 mod statsd;
@@ -32,4 +33,4 @@ mod transport;
 
 pub use feed::{Delivery, Feed, FeedError};
 pub use labels::{Label, LabelError};
-pub use receiver::{Receiver, ReceiverError};
+pub use receiver::{HEADERS, Receiver, ReceiverError};

@@ -16,7 +16,7 @@ use crate::otlp::Temporality;
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Headers for receivers over HTTP, as in `Authorization=Bearer abc,X-Scope-OrgID=7`.
-pub(crate) const HEADERS: &str = "PLIMSOLL_OUT_HEADERS";
+pub const HEADERS: &str = "PLIMSOLL_OUT_HEADERS";
 
 /// The kinds, for messages.
 const KINDS: &str = "prometheus, prometheus-rw, otlp, influx, statsd";
@@ -32,6 +32,7 @@ const LINGER: Duration = Duration::from_secs(30);
 pub struct Receiver {
     pub(crate) form: Form,
     pub(crate) place: Place,
+    kind: String,
     shown: String,
 }
 
@@ -125,14 +126,14 @@ pub enum ReceiverError {
 
 impl fmt::Display for Receiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown)
+        write!(f, "{} at {}", self.kind, self.shown)
     }
 }
 
 /// Without headers, which may be secrets.
 impl fmt::Debug for Receiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Receiver").field(&self.shown).finish()
+        f.debug_tuple("Receiver").field(&self.to_string()).finish()
     }
 }
 
@@ -158,13 +159,18 @@ impl Receiver {
             "otlp" => otlp(target, lookup)?,
             _ => return Err(ReceiverError::Kind(kind.to_owned())),
         };
-        let place_shown = match &place {
+        let shown = match &place {
             Place::Udp(address) => address.clone(),
             Place::Http(http) => http.url.split('?').next().unwrap_or_default().to_owned(),
             Place::Listen(address, _) => address.to_string(),
         };
-        let shown = format!("{kind} at {place_shown}");
-        Ok(Self { form, place, shown })
+        Ok(Self { form, place, kind: kind.to_owned(), shown })
+    }
+
+    /// Where it is, without what may be secret.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.shown
     }
 }
 

@@ -15,7 +15,7 @@ use crate::labels::Label;
 use crate::metrics::{Family, Type, Value, families};
 
 /// The value that says that a series has ended.
-const STALE: u64 = 0x7ff0_0000_0000_0002;
+pub(crate) const STALE: u64 = 0x7ff0_0000_0000_0002;
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct WriteRequest {
@@ -225,7 +225,7 @@ fn metadata(family: &Family<'_>) -> Metadata {
     }
 }
 
-fn compressed(request: &WriteRequest) -> Vec<u8> {
+pub(crate) fn compressed(request: &WriteRequest) -> Vec<u8> {
     let bytes = request.encode_to_vec();
     let compressed = snap::raw::Encoder::new().compress_vec(&bytes);
     compressed.expect("some hundred kilobytes are within the format's limit")

@@ -43,19 +43,30 @@ impl Default for Patience {
 /// What a run tells.
 #[derive(Debug, Clone)]
 pub(crate) enum Told {
-    Began { time_ns: u64 },
-    Interval { time_ns: u64, live: Arc<LiveFigures> },
-    Ended { time_ns: u64, ending: Arc<Ending> },
+    Began {
+        time_ns: u64,
+    },
+    Interval {
+        time_ns: u64,
+        live: Arc<LiveFigures>,
+    },
+    Ended {
+        time_ns: u64,
+        ending: Arc<Ending>,
+    },
+    /// What was encoded elsewhere.
+    Batch(Arc<[u8]>),
 }
 
 impl Told {
-    /// Has figures know of it. Gives what it is and what it added.
-    pub(crate) fn note(&self, figures: &mut Figures) -> (Kind, Totals) {
-        match self {
+    /// Has figures know of it. Gives what it is and what it added, if it is of a run.
+    pub(crate) fn note(&self, figures: &mut Figures) -> Option<(Kind, Totals)> {
+        Some(match self {
             Self::Began { time_ns } => (Kind::Began, figures.begin(*time_ns)),
             Self::Interval { time_ns, live } => (Kind::Interval, figures.add(*time_ns, live)),
             Self::Ended { time_ns, ending } => (Kind::Ended, figures.end(*time_ns, ending)),
-        }
+            Self::Batch(_) => return None,
+        })
     }
 }
 
@@ -119,14 +130,17 @@ impl Sender {
 
     /// Makes a batch of what was told.
     fn take(&mut self, told: &Told) {
-        let (kind, new) = told.note(&mut self.figures);
-        let batch = self.encoder.encode(&Moment { kind, new: &new, all: &self.figures });
-        self.push(batch);
+        if let Told::Batch(batch) = told {
+            self.push(batch.to_vec());
+        } else if let Some((kind, new)) = told.note(&mut self.figures) {
+            let batch = self.encoder.encode(&Moment { kind, new: &new, all: &self.figures });
+            self.push(batch);
+        }
     }
 
     fn push(&mut self, batch: Vec<u8>) {
-        if !batch.is_empty() && self.backlog.push(batch) {
-            self.delivery.lost += 1;
+        if !batch.is_empty() {
+            self.delivery.lost += self.backlog.push(batch);
         }
     }
 
