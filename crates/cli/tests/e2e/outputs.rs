@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::programs::share_with;
-use crate::support::{Report, Running, Server, Stream, plimsoll, run};
+use crate::support::{Report, Running, Server, Stream, plimsoll, run, without_options_of_k6};
 
 /// A receiver that listens on a port of its choice.
 struct Receiver {
@@ -184,6 +184,39 @@ fn scrape(address: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
     answer.split("\r\n\r\n").nth(1).expect("a body").to_owned()
+}
+
+#[test]
+fn prometheus_has_the_counts_of_a_script_of_k6() {
+    let Some(_share) = share_with(&["prometheus"]) else { return };
+    let server = Server::start(&[]);
+    let prometheus = Receiver::prometheus(None);
+    let directory = tempfile::tempdir().expect("a directory");
+    let script = directory.path().join("script.js");
+    let text = "import http from 'k6/http';
+        export default () => { http.get(__ENV.BASE, { tags: { 'a-b': 'c' } }); };";
+    fs::write(&script, text).expect("a script");
+    let mut command = plimsoll(&["k6", "run", "-q", "-i", "30", "-u", "3", "-o"]);
+    without_options_of_k6(&mut command);
+    command.arg(format!("experimental-prometheus-rw={}", prometheus.url("/api/v1/write")));
+    command.env("BASE", server.url("/")).env("K6_PROMETHEUS_RW_TREND_STATS", "max,count");
+    let summary = directory.path().join("summary.json");
+    let finished = run(command.arg("--summary-export").arg(&summary).arg(&script));
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{finished:?}");
+    for (expression, want) in [
+        ("sum(k6_http_reqs_total{a_b=\"c\",status=\"200\",method=\"GET\"})", 30.0),
+        ("sum(k6_http_req_duration_count)", 30.0),
+        ("sum(k6_iterations_total)", 30.0),
+        ("max(k6_http_req_failed_rate)", 0.0),
+    ] {
+        assert_eq!(prometheus.query(expression), Some(want), "{expression}");
+    }
+    let text = fs::read_to_string(&summary).expect("a summary");
+    let summary: Value = serde_json::from_str(&text).expect("JSON");
+    let max_ms = summary["metrics"]["http_req_duration"]["max"].as_f64().expect("a maximum");
+    // In seconds, as k6 sends times.
+    let max_s = prometheus.query("max(k6_http_req_duration_max)").expect("a value");
+    assert!((max_s * 1e3 / max_ms - 1.0).abs() < 1e-6, "{max_s} s, and {max_ms} ms");
 }
 
 #[test]
