@@ -208,7 +208,7 @@ impl Line {
             Output::Sender(_) => (None, patience.flush + patience.answer),
         };
         let serve = move || {
-            // Whoever began the feed may be gone.
+            // The feed may be gone by then.
             let _ = end.send(output.serve(&heard));
         };
         let thread = std::thread::Builder::new().name("output".to_owned()).spawn(serve);

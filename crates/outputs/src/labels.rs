@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// The longest value of a label, bytes. What is longer is cut.
+/// The longest value of a label, bytes. Longer ones are cut.
 const VALUE_BYTES_MAX: usize = 200;
 
 /// A name with a value that all figures of a feed have.

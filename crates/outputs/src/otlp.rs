@@ -30,7 +30,7 @@ pub(crate) enum Temporality {
 
 impl Temporality {
     /// As OTLP numbers it.
-    fn number(self) -> i32 {
+    pub(crate) fn number(self) -> i32 {
         match self {
             Self::Delta => 1,
             Self::Cumulative => 2,
@@ -110,18 +110,19 @@ impl Otlp {
         ];
         let gauges = others.into_iter().chain(target);
         metrics.extend(gauges.map(|(name, unit, value)| span.gauge(name, unit, value)));
-        self.request(metrics).encode_to_vec()
+        request(self.resource.clone(), metrics).encode_to_vec()
     }
+}
 
-    fn request(&self, metrics: Vec<Metric>) -> Request {
-        let scope =
-            Scope { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
-        Request {
-            resource_metrics: vec![ResourceMetrics {
-                resource: Some(Resource { attributes: self.resource.clone() }),
-                scope_metrics: vec![ScopeMetrics { scope: Some(scope), metrics }],
-            }],
-        }
+/// Metrics of a resource, as they are sent.
+pub(crate) fn request(attributes: Vec<Attribute>, metrics: Vec<Metric>) -> Request {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let scope = Scope { name: "plimsoll".to_owned(), version };
+    Request {
+        resource_metrics: vec![ResourceMetrics {
+            resource: Some(Resource { attributes }),
+            scope_metrics: vec![ScopeMetrics { scope: Some(scope), metrics }],
+        }],
     }
 }
 

@@ -1,8 +1,15 @@
 //! Figures of others than a run's own, such as the samples of k6's metrics, in the forms of
 //! receivers: batches for [`Feed::batch`](crate::Feed::batch).
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use prost::Message as _;
+
+use crate::otlp::message::{
+    Attribute, Data, Gauge, Histogram, HistogramPoint, Metric, Number, NumberPoint, Sum,
+};
+use crate::otlp::{Temporality, request};
 use crate::remote_write::{Pair, Point, TimeSeries, WriteRequest, compressed};
 
 /// The value of a sample that says that its series has ended, for Prometheus.
@@ -103,11 +110,131 @@ fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ")
 }
 
+/// A value of a series for OTLP, since the beginning.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OtlpValue {
+    /// It only grows.
+    Sum(f64),
+    /// It goes up and down.
+    Gauge(f64),
+    /// How values are distributed.
+    Histogram(OtlpBuckets),
+}
+
+/// Values in buckets with bounds that are written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtlpBuckets {
+    bounds: &'static [f64],
+    /// One more than there are bounds: the last has none.
+    counts: Vec<u64>,
+    sum: f64,
+    extremes: Option<(f64, f64)>,
+}
+
+impl OtlpValue {
+    /// A histogram without values, whose buckets end at these bounds.
+    #[must_use]
+    pub fn histogram(bounds: &'static [f64]) -> Self {
+        let counts = vec![0; bounds.len() + 1];
+        Self::Histogram(OtlpBuckets { bounds, counts, sum: 0.0, extremes: None })
+    }
+}
+
+impl OtlpBuckets {
+    /// Counts a value.
+    pub fn record(&mut self, value: f64) {
+        self.counts[self.bounds.partition_point(|bound| *bound < value)] += 1;
+        self.sum += value;
+        let (min, max) = self.extremes.unwrap_or((value, value));
+        self.extremes = Some((min.min(value), max.max(value)));
+    }
+
+    fn point(&self, attributes: Vec<Attribute>, start_ns: u64, time_ns: u64) -> HistogramPoint {
+        HistogramPoint {
+            start_ns,
+            time_ns,
+            count: self.counts.iter().sum(),
+            sum: Some(self.sum),
+            counts: self.counts.clone(),
+            bounds: self.bounds.to_vec(),
+            attributes,
+            min: self.extremes.map(|(min, _)| min),
+            max: self.extremes.map(|(_, max)| max),
+        }
+    }
+}
+
+/// A series for OTLP.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtlpSample<'a> {
+    /// Name of the metric.
+    pub name: String,
+    /// Its unit, as OpenTelemetry writes it.
+    pub unit: &'a str,
+    /// What tells the series from others of the metric.
+    pub attributes: Vec<(&'a str, &'a str)>,
+    /// What it is now.
+    pub value: &'a OtlpValue,
+}
+
+/// The samples of one time as a batch of OTLP; both times are ns since 1970.
+#[must_use]
+pub fn otlp(service: &str, samples: &[OtlpSample<'_>], start_ns: u64, time_ns: u64) -> Vec<u8> {
+    let temporality = Temporality::Cumulative.number();
+    let mut metrics: BTreeMap<&str, Metric> = BTreeMap::new();
+    for sample in samples {
+        let own = sample.attributes.iter();
+        let attributes = own.map(|(name, value)| Attribute::text(name, value)).collect();
+        let metric = metrics.entry(&sample.name).or_insert_with(|| Metric {
+            name: sample.name.clone(),
+            unit: sample.unit.to_owned(),
+            data: Some(match sample.value {
+                OtlpValue::Sum(_) => {
+                    Data::Sum(Sum { points: Vec::new(), temporality, is_monotonic: true })
+                }
+                OtlpValue::Gauge(_) => Data::Gauge(Gauge { points: Vec::new() }),
+                OtlpValue::Histogram(_) => {
+                    Data::Histogram(Histogram { points: Vec::new(), temporality })
+                }
+            }),
+        });
+        match (&mut metric.data, sample.value) {
+            (Some(Data::Sum(Sum { points, .. })), OtlpValue::Sum(value))
+            | (Some(Data::Gauge(Gauge { points })), OtlpValue::Gauge(value)) => {
+                let value = Some(Number::Double(*value));
+                points.push(NumberPoint { start_ns, time_ns, value, attributes });
+            }
+            (Some(Data::Histogram(histogram)), OtlpValue::Histogram(buckets)) => {
+                histogram.points.push(buckets.point(attributes, start_ns, time_ns));
+            }
+            // A metric has values of one kind.
+            _ => {}
+        }
+    }
+    let resource = vec![Attribute::text("service.name", service)];
+    request(resource, metrics.into_values().collect()).encode_to_vec()
+}
+
 #[cfg(test)]
 mod tests {
-    use prost::Message as _;
-
     use super::*;
+    use crate::otlp::message::Request;
+
+    #[test]
+    fn values_of_otlp_lie_in_the_bucket_whose_bound_they_do_not_exceed() {
+        let mut value = OtlpValue::histogram(&[0.0, 5.0]);
+        let OtlpValue::Histogram(buckets) = &mut value else { panic!("it is one") };
+        [0.0, 5.0, 5.1, 1.0].into_iter().for_each(|value| buckets.record(value));
+        let attributes = vec![("a", "b")];
+        let sample = OtlpSample { name: "m".to_owned(), unit: "ms", attributes, value: &value };
+        let bytes = otlp("k6", &[sample], 1, 2);
+        let request = Request::decode(bytes.as_slice()).unwrap();
+        let metric = &request.resource_metrics[0].scope_metrics[0].metrics[0];
+        let Some(Data::Histogram(found)) = &metric.data else { panic!("{metric:?}") };
+        let point = &found.points[0];
+        assert_eq!((point.counts.as_slice(), point.count), ([1, 2, 1].as_slice(), 4));
+        assert_eq!((point.min, point.max, point.sum), (Some(0.0), Some(5.1), Some(11.1)));
+    }
 
     #[test]
     fn points_of_influx_keep_what_separates_them_apart() {

@@ -1,8 +1,8 @@
-//! `prometheus=LISTEN`: figures for whoever asks. A thread answers scrapes, one after another, and
+//! `prometheus=LISTEN`: figures for programs that ask. A thread answers scrapes, one after another, and
 //! the thread of the output tells it what is new.
 //!
 //! At the end the figures stay until they have been scraped once more, or until a limit. Without
-//! that, what came after the last scrape of the run would be seen by nobody.
+//! that, nobody would see what came after the last scrape of the run.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -148,7 +148,7 @@ fn serve(listener: &TcpListener, board: &Board, labels: &[Label]) {
             return;
         }
         match accepted {
-            // Whoever asked may ask again.
+            // A client without an answer may ask again.
             Ok((stream, _)) => drop(answer(stream, board, labels)),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(_) => std::thread::sleep(ACCEPT_PAUSE),

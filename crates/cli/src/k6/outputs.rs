@@ -120,7 +120,8 @@ impl Outputs {
                 _ => {
                     let fed = Fed::open(kind, arguments, lookup)?;
                     let (description, fed) = fed.ok_or_else(|| {
-                        let known = "json, csv, influxdb or experimental-prometheus-rw";
+                        let known =
+                            "json, csv, influxdb, opentelemetry or experimental-prometheus-rw";
                         other_fault(format!("output '{kind}' is not supported: write {known}"))
                     })?;
                     Output { description, to: To::Receiver(Box::new(fed)) }

@@ -259,7 +259,7 @@ fn every_expression_of_the_dashboard_and_the_rules_finds_something() {
     let prometheus = Receiver::prometheus(None);
     let out = format!("prometheus-rw={}", prometheus.url(""));
     loaded(&server, &["--out", &out, "--gate", "p99<60s"]);
-    // What is said at the end hides gauges from later instants.
+    // The markers at the end hide gauges from later instants.
     let last = "max_over_time(timestamp(plimsoll_sent_total)[1h:10ms])";
     let time_s = prometheus.query(last).expect("a last sample");
     let rules = include_str!("../../../../dist/prometheus/plimsoll.rules.yml");

@@ -78,7 +78,7 @@ pub(crate) struct Metric {
     pub name: String,
     #[prost(string, tag = "3")]
     pub unit: String,
-    #[prost(oneof = "Data", tags = "5, 7, 10")]
+    #[prost(oneof = "Data", tags = "5, 7, 9, 10")]
     pub data: Option<Data>,
 }
 
@@ -88,6 +88,8 @@ pub(crate) enum Data {
     Gauge(Gauge),
     #[prost(message, tag = "7")]
     Sum(Sum),
+    #[prost(message, tag = "9")]
+    Histogram(Histogram),
     #[prost(message, tag = "10")]
     ExponentialHistogram(ExponentialHistogram),
 }
@@ -168,4 +170,34 @@ pub(crate) struct Buckets {
     pub offset: i32,
     #[prost(uint64, repeated, tag = "2")]
     pub counts: Vec<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Histogram {
+    #[prost(message, repeated, tag = "1")]
+    pub points: Vec<HistogramPoint>,
+    #[prost(int32, tag = "2")]
+    pub temporality: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct HistogramPoint {
+    #[prost(fixed64, tag = "2")]
+    pub start_ns: u64,
+    #[prost(fixed64, tag = "3")]
+    pub time_ns: u64,
+    #[prost(fixed64, tag = "4")]
+    pub count: u64,
+    #[prost(double, optional, tag = "5")]
+    pub sum: Option<f64>,
+    #[prost(fixed64, repeated, tag = "6")]
+    pub counts: Vec<u64>,
+    #[prost(double, repeated, tag = "7")]
+    pub bounds: Vec<f64>,
+    #[prost(message, repeated, tag = "9")]
+    pub attributes: Vec<Attribute>,
+    #[prost(double, optional, tag = "11")]
+    pub min: Option<f64>,
+    #[prost(double, optional, tag = "12")]
+    pub max: Option<f64>,
 }

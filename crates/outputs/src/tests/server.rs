@@ -67,7 +67,7 @@ impl Server {
         self.state.0.lock().unwrap().bodies.clone()
     }
 
-    /// All bodies, as soon as there are so many.
+    /// All bodies, as soon as there are `count`.
     pub(super) fn wait_for(&self, count: usize) -> Vec<Vec<u8>> {
         let state = self.state.0.lock().unwrap();
         let state = self.state.1.wait_while(state, |state| state.bodies.len() < count);
@@ -115,7 +115,7 @@ fn answer(mut stream: &TcpStream, reply: Reply) {
     let Reply::Status(status, lines) = reply else { return };
     let body = if status == 204 { "" } else { "no\nmore" };
     let length = body.len();
-    // Whoever asked may have given up.
+    // The client may have given up.
     let _ = write!(
         stream,
         "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {length}\r\n{lines}\r\n{body}"

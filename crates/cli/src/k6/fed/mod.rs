@@ -1,29 +1,29 @@
-//! `-o influxdb` and `-o experimental-prometheus-rw`: samples of a script for receivers over the
-//! network, in the forms in which k6 sends them, so that people's dashboards go on to work.
+//! `-o influxdb`, `-o experimental-prometheus-rw` and `-o opentelemetry`: samples of a script for
+//! receivers over the network, in the forms in which k6 sends them, so that people's dashboards go
+//! on to work.
 //!
-//! Delivering is the feed's: a receiver that is down costs no worker any time. What it did not get
-//! is said at the end, which k6 does not do.
+//! Delivering is the feed's: a receiver that is down costs no worker any time. The log says at the
+//! end what it did not get, which k6 does not do.
 
-use std::collections::HashMap;
+mod otel;
+mod series;
+
 use std::time::{Duration, Instant};
 
 use plimsoll_core::authorization::basic;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_dialect::k6::Refused;
-use plimsoll_dialect::k6::metrics::{
-    Contains, Metric, MetricId, Registry, Sink, TagSet, TrendStat,
-};
-use plimsoll_outputs::samples::{Field, Sample, influx_point, remote_write, stale};
+use plimsoll_dialect::k6::metrics::{Metric, Registry, TagSet, TrendStat};
+use plimsoll_outputs::samples::{Field, influx_point};
 use plimsoll_outputs::{Delivery, Feed, HEADERS, Receiver};
 use plimsoll_runner::k6::Point;
 
+use self::otel::Otel;
+use self::series::{SERIES_MAX, Series};
 use super::log::other_fault;
 
 /// Looks a variable of the environment up.
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// The most series whose values are kept.
-const SERIES_MAX: usize = 100_000;
 
 /// Lines are sent before their interval is over when there are this many bytes of them.
 const LINES_BYTES_MAX: usize = 1 << 20;
@@ -45,17 +45,8 @@ enum Form {
     Influx { lines: String, fields: Vec<(String, bool)> },
     /// The present value of each series.
     RemoteWrite(Box<Series>),
-}
-
-/// The values of all series so far.
-struct Series {
-    stats: Vec<TrendStat>,
-    ends_stale: bool,
-    sinks: HashMap<(MetricId, TagSet), Sink>,
-    /// Samples of series that were too many.
-    left_out: u64,
-    /// When the last sample was made, ms since 1970.
-    time_ms: i64,
+    /// The same for OpenTelemetry.
+    Otel(Box<Otel>),
 }
 
 impl Fed {
@@ -71,6 +62,7 @@ impl Fed {
         let (receiver, form, interval) = match kind {
             "influxdb" => influx(arguments, lookup)?,
             "experimental-prometheus-rw" => prometheus(arguments, lookup)?,
+            "opentelemetry" | "experimental-opentelemetry" => opentelemetry(lookup)?,
             _ => return Ok(None),
         };
         let feed = Feed::begin(std::slice::from_ref(&receiver), &[]);
@@ -90,6 +82,7 @@ impl Fed {
                 }
             }
             Form::RemoteWrite(series) => series.add(point, metric),
+            Form::Otel(otel) => otel.add(point, metric),
         }
     }
 
@@ -105,8 +98,8 @@ impl Fed {
     fn send(&mut self, registry: &Registry) {
         let batch = match &mut self.form {
             Form::Influx { lines, .. } => std::mem::take(lines).into_bytes(),
-            Form::RemoteWrite(series) if series.sinks.is_empty() => return,
-            Form::RemoteWrite(series) => remote_write(&series.samples(registry), series.time_ms),
+            Form::RemoteWrite(series) => series.batch(registry),
+            Form::Otel(otel) => otel.batch(registry),
         };
         if !batch.is_empty() {
             self.feed.batch(batch);
@@ -116,75 +109,27 @@ impl Fed {
     /// Sends the rest. Gives what a user has to know of it.
     pub(super) fn finish(mut self, registry: &Registry) -> Vec<String> {
         self.send(registry);
+        let left_out = match &self.form {
+            Form::Influx { .. } => 0,
+            Form::Otel(otel) => otel.left_out(),
+            Form::RemoteWrite(series) => {
+                let ending = series.ending(registry);
+                if !ending.is_empty() {
+                    self.feed.batch(ending);
+                }
+                series.left_out()
+            }
+        };
         let mut complaints = Vec::new();
-        if let Form::RemoteWrite(series) = &self.form {
-            if series.ends_stale && !series.sinks.is_empty() {
-                let mut ended = series.samples(registry);
-                ended.iter_mut().for_each(|sample| sample.value = stale());
-                self.feed.batch(remote_write(&ended, series.time_ms + 1));
-            }
-            if series.left_out > 0 {
-                complaints.push(format!(
-                    "{} samples were left out of Prometheus: there are more than {SERIES_MAX} \
-                     series; give requests a name tag",
-                    series.left_out
-                ));
-            }
+        if left_out > 0 {
+            complaints.push(format!(
+                "{left_out} samples were left out of an output: there are more than {SERIES_MAX} \
+                 series; give requests a name tag"
+            ));
         }
         complaints.extend(self.feed.finish().iter().filter_map(Delivery::complaint));
         complaints
     }
-}
-
-impl Series {
-    fn add(&mut self, point: &Point, metric: &Metric) {
-        self.time_ms = self.time_ms.max((point.wall_ns / 1_000_000) as i64);
-        let key = (point.metric, point.tags.clone());
-        let is_full = self.sinks.len() >= SERIES_MAX;
-        match self.sinks.get_mut(&key) {
-            Some(sink) => sink.add(point.value),
-            None if is_full => self.left_out += 1,
-            None => {
-                let mut sink = Sink::new(metric.kind);
-                sink.add(point.value);
-                self.sinks.insert(key, sink);
-            }
-        }
-    }
-
-    /// What each is now. Trends are a sample for each figure, times in seconds.
-    fn samples(&self, registry: &Registry) -> Vec<Sample> {
-        let mut samples = Vec::new();
-        for ((id, tags), sink) in &self.sinks {
-            let metric = registry.get(*id);
-            let labels: Vec<(String, String)> =
-                tags.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            let mut add = |suffix: &str, value: f64| {
-                let name = format!("k6_{}{suffix}", metric.name);
-                samples.push(Sample { name, labels: labels.clone(), value });
-            };
-            match sink {
-                Sink::Counter(counter) => add("_total", counter.sum),
-                Sink::Gauge(gauge) => add("", gauge.value),
-                Sink::Rate(rate) => add("_rate", rate.share()),
-                Sink::Trend(trend) => {
-                    let figures = trend.figures(&self.stats);
-                    for (stat, figure) in self.stats.iter().zip(figures) {
-                        let is_time =
-                            metric.contains == Contains::Time && *stat != TrendStat::Count;
-                        add(&suffix(stat), if is_time { figure / 1e3 } else { figure });
-                    }
-                }
-            }
-        }
-        samples
-    }
-}
-
-/// `_p99` for `p(99)`, `_p999` for `p(99.9)`.
-fn suffix(stat: &TrendStat) -> String {
-    let letters = stat.name().chars().filter(char::is_ascii_alphanumeric);
-    std::iter::once('_').chain(letters).collect()
 }
 
 fn add_line(
@@ -254,9 +199,31 @@ fn prometheus(arguments: &str, lookup: Lookup<'_>) -> Result<(Receiver, Form, Du
     };
     let stats = stats.split(',').map(str::trim).map(read).collect::<Result<_, _>>()?;
     let ends_stale = is_true(lookup("K6_PROMETHEUS_RW_STALE_MARKERS"));
-    let series = Series { stats, ends_stale, sinks: HashMap::new(), left_out: 0, time_ms: 0 };
-    let form = Form::RemoteWrite(Box::new(series));
+    let form = Form::RemoteWrite(Box::new(Series::new(stats, ends_stale)));
     Ok((receiver, form, interval("K6_PROMETHEUS_RW_PUSH_INTERVAL", 5, lookup)?))
+}
+
+fn opentelemetry(lookup: Lookup<'_>) -> Result<(Receiver, Form, Duration), Refused> {
+    let protocol = lookup("K6_OTEL_EXPORTER_PROTOCOL").or_else(|| lookup("K6_OTEL_EXPORTER_TYPE"));
+    if !matches!(protocol.as_deref(), Some("http/protobuf" | "http")) {
+        let what = "opentelemetry is sent over HTTP alone: set \
+                    K6_OTEL_EXPORTER_PROTOCOL=http/protobuf";
+        return Err(other_fault(what.to_owned()));
+    }
+    let endpoint = lookup("K6_OTEL_HTTP_EXPORTER_ENDPOINT");
+    let endpoint = endpoint.unwrap_or_else(|| "localhost:4318".to_owned());
+    let path = lookup("K6_OTEL_HTTP_EXPORTER_URL_PATH");
+    let path = path.unwrap_or_else(|| "/v1/metrics".to_owned());
+    let is_plain = is_true(lookup("K6_OTEL_HTTP_EXPORTER_INSECURE"));
+    let scheme = if is_plain { "http" } else { "https" };
+    let url = format!("otlp={scheme}://{endpoint}{path}");
+    let headers = lookup("K6_OTEL_HEADERS");
+    let own = |name: &str| headers.clone().filter(|_| name == HEADERS);
+    let receiver = Receiver::parse(&url, &own).map_err(|error| other_fault(error.to_string()))?;
+    let service = lookup("K6_OTEL_SERVICE_NAME").unwrap_or_else(|| "k6".to_owned());
+    let prefix = lookup("K6_OTEL_METRIC_PREFIX").unwrap_or_default();
+    let form = Form::Otel(Box::new(Otel::new(service, prefix)));
+    Ok((receiver, form, interval("K6_OTEL_EXPORT_INTERVAL", 10, lookup)?))
 }
 
 fn is_true(value: Option<String>) -> bool {
@@ -291,15 +258,6 @@ fn interval(name: &str, default_s: u64, lookup: Lookup<'_>) -> Result<Duration, 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn figures_of_trends_are_named_as_k6_names_them() {
-        for (text, want) in
-            [("p(99)", "_p99"), ("p(99.9)", "_p999"), ("p(0.95)", "_p095"), ("avg", "_avg")]
-        {
-            assert_eq!(suffix(&TrendStat::parse(text).unwrap()), want);
-        }
-    }
 
     #[test]
     fn credentials_in_a_url_become_a_header() {
