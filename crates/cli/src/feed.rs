@@ -2,7 +2,7 @@
 //! not be delivered.
 
 use plimsoll_core::plan::Endpoint;
-use plimsoll_outputs::{Feed, Label, Receiver, ReceiverError};
+use plimsoll_outputs::{Feed, Label, Receiver, ReceiverError, Style};
 
 use crate::ending::say;
 use crate::exit::Exit;
@@ -25,7 +25,8 @@ pub(crate) fn open(flags: &RunFlags, endpoint: &Endpoint) -> Result<Option<Feed>
         return Ok(None);
     }
     let labels = labels(&flags.out_label, &target(endpoint), &run_id());
-    let feed = Feed::begin(&flags.out, &labels);
+    let style = Style { labels: &labels, names: flags.out_names.into() };
+    let feed = Feed::begin(&flags.out, style);
     let feed = feed.map_err(|error| Exit::CouldNotRun(error.to_string()))?;
     if !flags.outputs.quiet {
         let addresses = feed.addresses();

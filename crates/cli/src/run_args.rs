@@ -10,7 +10,7 @@ use plimsoll_core::schedule::{Arrival, Stage, parse_stages};
 use plimsoll_core::secret::Secret;
 use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
 use plimsoll_lab::sample::ProcessSelector;
-use plimsoll_outputs::{Label, Receiver};
+use plimsoll_outputs::{Label, Names, Receiver};
 
 use crate::connection_args::{ConnectionFlags, TlsFlags};
 use crate::grpc_args::GrpcFlags;
@@ -29,6 +29,22 @@ pub(crate) enum SpinFlag {
     Auto,
     On,
     Off,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NamesFlag {
+    #[default]
+    Plimsoll,
+    K6,
+}
+
+impl From<NamesFlag> for Names {
+    fn from(flag: NamesFlag) -> Self {
+        match flag {
+            NamesFlag::Plimsoll => Self::Own,
+            NamesFlag::K6 => Self::K6,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -190,6 +206,9 @@ pub(crate) struct RunFlags {
     /// again
     #[arg(long, value_name = "NAME=VALUE", requires = "out", help_heading = "While it runs")]
     pub out_label: Vec<Label>,
+    /// Names that the metrics have in Prometheus: those of k6 are for dashboards made for it
+    #[arg(long, value_enum, default_value_t, requires = "out", help_heading = "While it runs")]
+    pub out_names: NamesFlag,
     /// Read the runs from a plan file; other flags apply to each of them
     #[arg(long, value_name = "FILE", help_heading = "Plan")]
     pub plan: Option<PathBuf>,

@@ -11,7 +11,7 @@ use plimsoll_core::RunResult;
 use plimsoll_core::live::LiveFigures;
 
 use crate::encoder::Encoder;
-use crate::figures::Ending;
+use crate::figures::{Ending, Figures, Names};
 use crate::labels::Label;
 use crate::receiver::{Place, Receiver};
 use crate::scrape::Scrape;
@@ -50,18 +50,20 @@ enum Output {
 }
 
 impl Output {
-    fn begin(receiver: &Receiver, labels: &[Label], patience: Patience) -> io::Result<Self> {
-        let delivery = Delivery::to(receiver);
+    fn begin(receiver: &Receiver, style: Style<'_>, patience: Patience) -> io::Result<Self> {
+        let Style { labels, names } = style;
+        let (delivery, figures) = (Delivery::to(receiver), Figures::named(names));
         let encoder = Encoder::new(&receiver.form, labels);
         let transport = match &receiver.place {
             Place::Listen(address, linger) => {
-                return Ok(Self::Scrape(Scrape::begin(*address, *linger, labels)?, delivery));
+                let scrape = Scrape::begin(*address, *linger, labels, figures)?;
+                return Ok(Self::Scrape(scrape, delivery));
             }
             Place::Udp(to) => Transport::udp(to.clone()),
             Place::Http(to) => Transport::http(to.clone()),
         };
         let encoder = encoder.ok_or(io::ErrorKind::Unsupported)?;
-        Ok(Self::Sender(Box::new(Sender::new(encoder, transport, delivery, patience))))
+        Ok(Self::Sender(Box::new(Sender::new(encoder, transport, delivery, figures, patience))))
     }
 
     fn serve(self, heard: &Heard<Told>) -> Delivery {
@@ -70,6 +72,15 @@ impl Output {
             Self::Scrape(scrape, delivery) => scrape.serve(heard, delivery),
         }
     }
+}
+
+/// How figures are told from those of other runs, and named.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Style<'a> {
+    /// What all figures have.
+    pub labels: &'a [Label],
+    /// Whose names they have in Prometheus.
+    pub names: Names,
 }
 
 /// Why a feed cannot begin.
@@ -131,20 +142,20 @@ impl fmt::Debug for Feed {
 }
 
 impl Feed {
-    /// Begins to listen. All figures get these labels.
+    /// Begins to listen.
     ///
     /// # Errors
     /// What a receiver needs on this host and does not get.
-    pub fn begin(receivers: &[Receiver], labels: &[Label]) -> Result<Self, FeedError> {
-        Self::begin_with(receivers, labels, Patience::default())
+    pub fn begin(receivers: &[Receiver], style: Style<'_>) -> Result<Self, FeedError> {
+        Self::begin_with(receivers, style, Patience::default())
     }
 
     pub(crate) fn begin_with(
         receivers: &[Receiver],
-        labels: &[Label],
+        style: Style<'_>,
         patience: Patience,
     ) -> Result<Self, FeedError> {
-        let lines = receivers.iter().map(|receiver| Line::begin(receiver, labels, patience));
+        let lines = receivers.iter().map(|receiver| Line::begin(receiver, style, patience));
         Ok(Self { lines: lines.collect::<Result<_, _>>()? })
     }
 
@@ -201,7 +212,7 @@ impl Line {
         let (told, heard) = sync_channel(TOLD_MAX);
         let (end, ended) = channel();
         let name = receiver.to_string();
-        let output = Output::begin(receiver, labels, patience)
+        let output = Output::begin(receiver, style, patience)
             .map_err(|error| FeedError::Listen { receiver: name.clone(), error })?;
         let (address, limit) = match &output {
             Output::Scrape(scrape, _) => (Some(scrape.address()), scrape.linger()),

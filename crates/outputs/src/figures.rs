@@ -154,9 +154,21 @@ impl Gauges {
     }
 }
 
+/// Whose names metrics have, for Prometheus.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Names {
+    /// Plimsoll's.
+    #[default]
+    Own,
+    /// Those that k6 gives what it measures.
+    K6,
+}
+
 /// All that is known at one time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Figures {
+    /// How it is written.
+    pub names: Names,
     /// When counting began, ns since 1970.
     pub began_ns: u64,
     /// The last time that something was told, ns since 1970.
@@ -192,6 +204,11 @@ pub(crate) enum Kind {
 }
 
 impl Figures {
+    /// Nothing yet, to be written under these names.
+    pub(crate) fn named(names: Names) -> Self {
+        Self { names, ..Self::default() }
+    }
+
     /// A run begins to be measured.
     pub(crate) fn begin(&mut self, time_ns: u64) -> Totals {
         if self.began_ns == 0 {

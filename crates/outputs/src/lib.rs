@@ -18,6 +18,7 @@ mod feed;
 mod figures;
 mod http;
 mod influx;
+mod k6_names;
 mod labels;
 mod metrics;
 mod otlp;
@@ -31,6 +32,7 @@ mod statsd;
 mod tests;
 mod transport;
 
-pub use feed::{Delivery, Feed, FeedError};
+pub use feed::{Delivery, Feed, FeedError, Style};
+pub use figures::Names;
 pub use labels::{Label, LabelError};
 pub use receiver::{HEADERS, Receiver, ReceiverError};

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use plimsoll_core::Histogram;
 use plimsoll_core::live::RunPart;
 
-use crate::figures::{Figures, outcomes};
+use crate::figures::{Figures, Names, outcomes};
+use crate::k6_names;
 
 /// What a metric is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +53,8 @@ const PARTS: [RunPart; 4] =
 /// All verdicts.
 const VERDICTS: [&str; 3] = ["valid", "suspect", "invalid"];
 
-fn plain(value: f64) -> Vec<Sample<'static>> {
+/// The samples of a metric with one value.
+pub(crate) fn plain(value: f64) -> Vec<Sample<'static>> {
     vec![Sample { labels: Vec::new(), value: Value::Number(value) }]
 }
 
@@ -77,6 +79,9 @@ fn times<'a>(name: &'static str, help: &'static str, times: &'a Histogram) -> Fa
 
 /// Everything that is known, in the order in which it is written.
 pub(crate) fn families(figures: &Figures) -> Vec<Family<'_>> {
+    if figures.names == Names::K6 {
+        return k6_names::families(figures);
+    }
     let mut families = counters(figures);
     families.extend(gauges(figures));
     families.extend(endings(figures));

@@ -68,7 +68,8 @@ impl Scrape {
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
         let address = listener.local_addr()?;
-        let board = Board::default();
+        let board: Board =
+            Arc::new((Mutex::new(Shown { figures, ..Shown::default() }), Condvar::new()));
         let (shared, labels) = (Arc::clone(&board), labels.to_vec());
         let serve = move || serve(&listener, &shared, &labels);
         let server = std::thread::Builder::new().name("scrapes".to_owned()).spawn(serve)?;

@@ -89,12 +89,13 @@ impl Sender {
         encoder: Encoder,
         transport: Transport,
         delivery: Delivery,
+        figures: Figures,
         patience: Patience,
     ) -> Self {
         Self {
             encoder,
             transport,
-            figures: Figures::default(),
+            figures,
             backlog: Backlog::default(),
             delivery,
             not_before: Instant::now(),

@@ -35,7 +35,7 @@ use crate::signals::Caught;
 use crate::value_args::is_script;
 
 /// Flags that a script's run has, by their names in the definition.
-const FIT: [&str; 32] = [
+const FIT: [&str; 33] = [
     "url",
     "connections",
     "duration",
@@ -50,6 +50,7 @@ const FIT: [&str; 32] = [
     "monitor",
     "out",
     "out_label",
+    "out_names",
     "redact",
     "show_secrets",
     "gate",

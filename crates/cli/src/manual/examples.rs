@@ -112,6 +112,12 @@ pub(crate) const EXAMPLES: &[Example] = &[
         &["--out", "influx=http://{peer}/load", "--out-label", "nightly", U],
         "is not a label",
     ),
+    flag(
+        "out_names",
+        &["--out", "prometheus-rw=http://{peer}", "--out-names", "k6", "-n", "100", U],
+        &["--out", "prometheus-rw=http://{peer}", "--out-names", "wrk", U],
+        "possible values: plimsoll, k6",
+    ),
     flag("connections", &["-c", "10", "-n", "100", U], &["-c", "many", U], "is not a count"),
     flag("threads", &["-t", "1", "-n", "100", U], &["-t", "0", U], "give 1 or more"),
     flag("duration", &["-d", "100ms", U], &["-d", "10", U], "is not a duration"),

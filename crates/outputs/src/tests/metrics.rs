@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use prost::Message as _;
 
 use super::server::Server;
-use super::{BEGAN_NS, fed, labels, patient, receiver, result, tell};
+use super::{BEGAN_NS, fed, labels, patient, receiver, result, style, tell};
 use crate::Feed;
 use crate::delimited::MetricFamily;
 use crate::figures::outcomes;
@@ -20,7 +20,7 @@ const PROTOBUF: &str =
 /// Runs a run of three seconds past a scrape, and gives its last figures in each format.
 fn scraped(accepts: &[&str]) -> Vec<Vec<u8>> {
     let receiver = receiver("prometheus=127.0.0.1:0,linger=60s");
-    let feed = Feed::begin_with(&[receiver], &labels(), patient()).unwrap();
+    let feed = Feed::begin_with(&[receiver], style(&labels()), patient()).unwrap();
     let address = feed.addresses().next().unwrap();
     tell(&feed, BEGAN_NS, 3);
     // The last figures are there once the thread has heard of the end. Until then the test asks again.

@@ -14,7 +14,7 @@ use plimsoll_core::{Histogram, RunResult};
 use server::{Reply, Server};
 
 use crate::sender::Patience;
-use crate::{Delivery, Feed, Label, Receiver};
+use crate::{Delivery, Feed, Label, Receiver, Style};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -33,6 +33,10 @@ fn patient() -> Patience {
 
 fn labels() -> Vec<Label> {
     ["run=a b", "target=x:80"].map(|text| text.parse().unwrap()).to_vec()
+}
+
+fn style(labels: &[Label]) -> Style<'_> {
+    Style { labels, ..Style::default() }
 }
 
 fn receiver(text: &str) -> Receiver {
@@ -100,7 +104,7 @@ fn tell(feed: &Feed, began_ns: u64, seconds: u64) {
 
 /// Sends a run of some seconds to receivers, and says what came of it.
 fn fed(receivers: &[Receiver], patience: Patience, seconds: u64) -> Vec<Delivery> {
-    let feed = Feed::begin_with(receivers, &labels(), patience).unwrap();
+    let feed = Feed::begin_with(receivers, style(&labels()), patience).unwrap();
     tell(&feed, BEGAN_NS, seconds);
     feed.finish()
 }
@@ -174,7 +178,7 @@ fn a_receiver_that_hangs_does_not_hold_up_another() {
     let good = Server::start(Vec::new());
     let to = |address: std::net::SocketAddr| receiver(&format!("influx=http://{address}/load"));
     let receivers = [to(hanging.address()), to(good.address())];
-    let feed = Feed::begin_with(&receivers, &labels(), patient()).unwrap();
+    let feed = Feed::begin_with(&receivers, style(&labels()), patient()).unwrap();
     tell(&feed, BEGAN_NS, 3);
     // The other one has them all while the first request to this one is still open.
     assert_eq!(good.wait_for(5).len(), 5);

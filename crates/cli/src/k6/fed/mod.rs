@@ -15,7 +15,7 @@ use plimsoll_core::units::parse_duration_ns;
 use plimsoll_dialect::k6::Refused;
 use plimsoll_dialect::k6::metrics::{Metric, Registry, TagSet, TrendStat};
 use plimsoll_outputs::samples::{Field, influx_point};
-use plimsoll_outputs::{Delivery, Feed, HEADERS, Receiver};
+use plimsoll_outputs::{Delivery, Feed, HEADERS, Receiver, Style};
 use plimsoll_runner::k6::Point;
 
 use self::otel::Otel;
@@ -65,7 +65,7 @@ impl Fed {
             "opentelemetry" | "experimental-opentelemetry" => opentelemetry(lookup)?,
             _ => return Ok(None),
         };
-        let feed = Feed::begin(std::slice::from_ref(&receiver), &[]);
+        let feed = Feed::begin(std::slice::from_ref(&receiver), Style::default());
         let feed = feed.map_err(|error| other_fault(error.to_string()))?;
         let description = format!("{kind} ({})", receiver.place());
         let due = Instant::now() + interval;
