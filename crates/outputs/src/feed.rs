@@ -208,7 +208,7 @@ struct Ended {
 }
 
 impl Line {
-    fn begin(receiver: &Receiver, labels: &[Label], patience: Patience) -> Result<Self, FeedError> {
+    fn begin(receiver: &Receiver, style: Style<'_>, patience: Patience) -> Result<Self, FeedError> {
         let (told, heard) = sync_channel(TOLD_MAX);
         let (end, ended) = channel();
         let name = receiver.to_string();

@@ -65,6 +65,7 @@ impl Scrape {
         listen: SocketAddr,
         linger: Duration,
         labels: &[Label],
+        figures: Figures,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
         let address = listener.local_addr()?;

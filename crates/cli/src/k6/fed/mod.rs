@@ -154,7 +154,8 @@ fn influx(arguments: &str, lookup: Lookup<'_>) -> Result<(Receiver, Form, Durati
     let given = Some(arguments.to_owned()).filter(|url| !url.is_empty());
     let is_given = given.is_some();
     let url = given.or_else(|| lookup("K6_INFLUXDB_ADDR"));
-    let (url, in_url) = without_credentials(&url.unwrap_or("http://localhost:8086".to_owned()));
+    let (url, in_url) =
+        without_credentials(&url.unwrap_or_else(|| "http://localhost:8086".to_owned()));
     let has_path = url.splitn(4, '/').nth(3).is_some_and(|path| !path.is_empty());
     let database = lookup("K6_INFLUXDB_DB").unwrap_or_else(|| "k6".to_owned());
     let url = match is_given && has_path {
