@@ -4,8 +4,10 @@
 use std::process::ExitCode;
 
 use plimsoll_core::RunResult;
+use plimsoll_core::plan::Endpoint;
 use plimsoll_core::repeats::seed_of;
 use plimsoll_core::scenario::Scenarios;
+use plimsoll_outputs::Feed;
 
 use crate::exit::Exit;
 use crate::k6::ScriptRun;
@@ -27,6 +29,14 @@ impl Load {
         scenarios
     }
 
+    /// Where its requests go, if that is one place.
+    pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Self::Scenarios(scenarios) => Some(&scenarios.run().endpoint),
+            Self::Script(_) => None,
+        }
+    }
+
     /// What the user may not expect of it, in lines.
     pub(crate) fn notes(&self) -> Vec<String> {
         match self {
@@ -45,16 +55,18 @@ impl Load {
         flags: &RunFlags,
         repeat: u32,
         outputs: Outputs,
+        feed: Option<&Feed>,
         title: &str,
     ) -> Result<(Option<RunResult>, Result<ExitCode, Exit>), Exit> {
         let seed = seed_of(flags.seed, repeat);
         match self {
             Self::Scenarios(scenarios) => {
                 let scenarios = crate::plan::repeated(flags, scenarios, seed)?;
-                let (result, ended) = crate::run::carry_out(&scenarios, flags, outputs, title)?;
+                let (result, ended) =
+                    crate::run::carry_out(&scenarios, flags, outputs, feed, title)?;
                 Ok((Some(result), ended))
             }
-            Self::Script(script) => script.carry_out(flags, seed, outputs, title),
+            Self::Script(script) => script.carry_out(flags, seed, outputs, feed, title),
         }
     }
 }

@@ -16,6 +16,7 @@ mod ending;
 mod exit;
 mod explain;
 mod fault;
+mod feed;
 mod files;
 mod find;
 mod find_args;

@@ -15,9 +15,11 @@ use std::process::ExitCode;
 use plimsoll_core::RunResult;
 use plimsoll_core::repeats::Repeats;
 use plimsoll_core::result::Tool;
+use plimsoll_outputs::Feed;
 
 use crate::ending::say;
 use crate::exit::{COULD_NOT_RUN, Exit, GATE, USAGE, VERDICT};
+use crate::feed;
 use crate::load::Load;
 use crate::output_args::{Format, OutputFlags};
 use crate::outputs::{Outputs, has_report_on_stdout};
@@ -63,6 +65,8 @@ struct Turn<'a> {
     others: Vec<String>,
     /// Reports of all repeats, from the first to the last of them.
     outputs: Option<Outputs>,
+    /// Gets the figures of all repeats.
+    feed: Option<Feed>,
     results: Vec<RunResult>,
     has_ended: bool,
 }
@@ -77,7 +81,11 @@ pub(crate) fn run(load: &Load, flags: &RunFlags) -> Result<ExitCode, Exit> {
         check(flags)?;
         return take_turns(&[Job { name: None, flags, load }]);
     }
-    load.carry_out(flags, 1, Outputs::open(&flags.outputs)?, "")?.1
+    let feed = feed::open(flags, load.endpoint())?;
+    let outputs = Outputs::open(&flags.outputs)?;
+    let ran = load.carry_out(flags, 1, outputs, feed.as_ref(), "");
+    feed::close(feed);
+    ran?.1
 }
 
 /// Finds what cannot be said of several repeats.
@@ -193,6 +201,7 @@ impl<'a> Turn<'a> {
             has_spoken,
             others: others.filter_map(|(_, job)| job.name).map(str::to_owned).collect(),
             outputs: None,
+            feed: None,
             results: Vec::new(),
             has_ended: false,
         }
@@ -205,9 +214,12 @@ impl<'a> Turn<'a> {
             self.has_ended = true;
             self.announce()?;
             say(&self.job.load.notes());
+            let feed = feed::open(flags, self.job.load.endpoint())?;
             let outputs =
                 Outputs::open(&with_paths(&flags.outputs, &|path| Some(numbered(path, 1))))?;
-            return self.job.load.carry_out(flags, 1, outputs, "")?.1;
+            let ran = self.job.load.carry_out(flags, 1, outputs, feed.as_ref(), "");
+            feed::close(feed);
+            return ran?.1;
         }
         let ran = self.carry_out(repeat);
         let is_last = match &ran {
@@ -223,12 +235,14 @@ impl<'a> Turn<'a> {
     fn carry_out(&mut self, repeat: u32) -> Result<ExitCode, Exit> {
         let flags = self.job.flags;
         if repeat == 1 {
+            self.feed = feed::open(flags, self.job.load.endpoint())?;
             self.outputs = Some(Outputs::open(&of_all(&flags.outputs))?);
         }
         let outputs = Outputs::open(&of_one(&flags.outputs, repeat))?;
         let name = self.job.name.map(|name| format!("{name} ")).unwrap_or_default();
         let title = format!("{name}{repeat} of {}", flags.repeat);
-        let (result, ended) = self.job.load.carry_out(flags, repeat, outputs, &title)?;
+        let feed = self.feed.as_ref();
+        let (result, ended) = self.job.load.carry_out(flags, repeat, outputs, feed, &title)?;
         self.results.extend(result);
         ended
     }
@@ -236,6 +250,7 @@ impl<'a> Turn<'a> {
     /// Writes the reports of all repeats, once.
     fn finish(&mut self) -> Result<(), Exit> {
         self.has_ended = true;
+        feed::close(self.feed.take());
         let Some(outputs) = self.outputs.take() else { return Ok(()) };
         let results = std::mem::take(&mut self.results);
         if results.is_empty() {

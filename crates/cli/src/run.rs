@@ -7,6 +7,7 @@ use plimsoll_core::scenario::Scenarios;
 use plimsoll_core::units::{format_duration, format_ns};
 use plimsoll_core::{Phase, RunResult};
 use plimsoll_engine::RunError;
+use plimsoll_outputs::Feed;
 use plimsoll_runner::{Beside, News, Ran, Runner, RunnerError, not_carried_out};
 
 use crate::ending::{end, say};
@@ -38,7 +39,7 @@ pub(crate) struct Shown<'a> {
 }
 
 /// Runs a plan that was made of flags, once, and writes its reports. The title stands before the
-/// live progress. Gives the result and how the run ended: with an exit code, or with the reason why
+/// live progress; the feed gets the figures. Gives the result and how the run ended: with an exit code, or with the reason why
 /// it could not be carried out. In that case the reports say the same.
 ///
 /// # Errors
@@ -47,12 +48,13 @@ pub(crate) fn carry_out(
     scenarios: &Scenarios,
     flags: &RunFlags,
     mut outputs: Outputs,
+    feed: Option<&Feed>,
     title: &str,
 ) -> Result<(RunResult, Result<ExitCode, Exit>), Exit> {
     let is_quiet = flags.outputs.quiet;
     let shown = Shown { live: !is_quiet && !flags.outputs.no_progress, wait: !is_quiet, title };
     let Loaded { mut ran, caught, series } =
-        match load(scenarios, beside(flags), &mut outputs, shown) {
+        match load(scenarios, beside(flags, feed), &mut outputs, shown) {
             Ok(loaded) => loaded,
             Err(Exit::CouldNotRun(reason)) => {
                 let result = not_carried_out(scenarios, &reason);
@@ -74,8 +76,9 @@ pub(crate) fn carry_out(
 }
 
 /// What the flags ask for beside the load.
-pub(crate) fn beside(flags: &RunFlags) -> Beside<'_> {
+pub(crate) fn beside<'a>(flags: &'a RunFlags, feed: Option<&'a Feed>) -> Beside<'a> {
     Beside {
+        feed,
         control: flags.control.as_deref(),
         monitor: flags.monitor.as_ref(),
         wait_ns: flags.wait,

@@ -11,6 +11,7 @@
 
 mod control;
 mod error;
+mod feeding;
 pub mod find;
 mod handle;
 pub mod k6;

@@ -8,9 +8,11 @@ use plimsoll_core::gate::{self, AbortWatch, GateError};
 use plimsoll_core::scenario::Scenarios;
 use plimsoll_engine::{Progress, run_scenarios};
 use plimsoll_lab::sample::{ProcessSelector, Sampler};
+use plimsoll_outputs::Feed;
 
 use crate::control::ControlSocket;
 use crate::error::RunnerError;
+use crate::feeding::Feeding;
 use crate::handle::Handle;
 use crate::monitor::watch;
 use crate::news::News;
@@ -26,6 +28,8 @@ pub struct Beside<'a> {
     pub monitor: Option<&'a ProcessSelector>,
     /// How long to wait for the server before the load, ns.
     pub wait_ns: Option<u64>,
+    /// Who else gets the figures while it goes on.
+    pub feed: Option<&'a Feed>,
     /// The URL as scripts are given it; `None` for that of the plan.
     pub script_url: Option<&'a str>,
 }
@@ -89,7 +93,7 @@ impl<'a> Runner<'a> {
         let load = |plan| Scripts::load(plan, beside.script_url, handle.loading());
         let mut scripts = scenarios.plain().map(load).transpose()?.flatten();
         let threads = scripts.as_mut().map(|scripts| std::mem::take(&mut scripts.threads));
-        let mut course = Course::new(scenarios, handle, sampler);
+        let mut course = Course::new(scenarios, handle, sampler, beside.feed);
         let tell = &mut |progress: Progress<'_>| course.take(&progress, on_news);
         let ran = run_scenarios(scenarios, threads.unwrap_or_default(), handle.control(), tell);
         let target = course.sampler.and_then(Sampler::finish);
@@ -100,6 +104,7 @@ impl<'a> Runner<'a> {
         result.target = target;
         result.aborted = course.aborted;
         judge(scenarios, &mut result)?;
+        course.feeding.ended(&result);
         Ok(Ran { result, scripts })
     }
 
@@ -149,14 +154,20 @@ struct Course<'a> {
     handle: &'a Handle,
     sampler: Option<Sampler>,
     conditions: AbortWatch,
+    feeding: Feeding<'a>,
     /// The condition that ended the run.
     aborted: Option<String>,
 }
 
 impl<'a> Course<'a> {
-    fn new(scenarios: &Scenarios, handle: &'a Handle, sampler: Option<Sampler>) -> Self {
+    fn new(
+        scenarios: &Scenarios,
+        handle: &'a Handle,
+        sampler: Option<Sampler>,
+        feed: Option<&'a Feed>,
+    ) -> Self {
         let conditions = AbortWatch::new(scenarios.abort_conditions(), scenarios.run());
-        Self { handle, sampler, conditions, aborted: None }
+        Self { handle, sampler, conditions, feeding: Feeding::new(feed), aborted: None }
     }
 
     /// Takes what the engine tells, and passes it on.
@@ -168,10 +179,12 @@ impl<'a> Course<'a> {
                 if let Some(sampler) = &self.sampler {
                     sampler.begin();
                 }
+                self.feeding.began();
                 on_news(News::Measuring(&figures));
             }
             Progress::Over => self.conditions.end(),
             Progress::Interval(point) => {
+                self.feeding.interval(&figures);
                 on_news(News::Interval(&figures, point));
                 // What comes after a condition held, or after a signal, says nothing of the server.
                 if !self.handle.control().is_stopped()

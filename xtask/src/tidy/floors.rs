@@ -6,7 +6,7 @@ use cargo_metadata::{DependencyKind, Package};
 use super::Finding;
 
 /// The floor of each crate. A crate may use those on lower floors, never one beside it.
-const FLOORS: [(&str, u8); 15] = [
+const FLOORS: [(&str, u8); 16] = [
     ("plimsoll-core", 0),
     ("plimsoll-io", 1),
     ("plimsoll-proto", 1),
@@ -14,6 +14,7 @@ const FLOORS: [(&str, u8); 15] = [
     ("plimsoll-script", 1),
     ("plimsoll-dialect", 1),
     ("plimsoll-report", 1),
+    ("plimsoll-outputs", 1),
     ("plimsoll-conn", 2),
     ("plimsoll-lab", 2),
     ("plimsoll-engine", 3),
@@ -26,7 +27,7 @@ const FLOORS: [(&str, u8); 15] = [
 ];
 
 /// Outside crates that may be used, outside tests, by the crates named only; by none where none is.
-const FENCES: [(&str, &[&str]); 34] = [
+const FENCES: [(&str, &[&str]); 37] = [
     ("anyhow", &["plimsoll", "xtask"]),
     ("aws-lc-rs", &["plimsoll-proto", "plimsoll-script"]),
     ("axum", &[]),
@@ -49,16 +50,19 @@ const FENCES: [(&str, &[&str]); 34] = [
     ("mlua", &["plimsoll-script"]),
     ("mlua-sys", &["plimsoll-script"]),
     ("oxc_parser", &["plimsoll-script"]),
+    ("prost", &["plimsoll-outputs"]),
     ("prost-reflect", &["plimsoll-grpc"]),
     ("protox", &["plimsoll-grpc"]),
     ("rcgen", &["plimsoll-conformance", "plimsoll-server"]),
     ("regex", &["plimsoll-conn", "plimsoll-engine"]),
     ("rquickjs-sys", &["plimsoll-script"]),
-    ("rustls", &["plimsoll-conformance", "plimsoll-proto"]),
+    ("rustls", &["plimsoll-conformance", "plimsoll-outputs", "plimsoll-proto"]),
     ("ruzstd", &["plimsoll-script"]),
+    ("snap", &["plimsoll-outputs"]),
     ("socket2", &["plimsoll-io"]),
     ("statrs", &["plimsoll-core"]),
     ("tokio", &[]),
+    ("ureq", &["plimsoll-outputs"]),
     ("webpki-roots", &["plimsoll-proto"]),
     ("toml", &["plimsoll", "plimsoll-dialect", "plimsoll-lab"]),
 ];

@@ -15,6 +15,7 @@ use plimsoll_runner::find::{ClosedNews, Finder, FoundClosed, origin};
 use super::report::check;
 use super::{Ended, Screen, caught, code, end, objectives};
 use crate::exit::Exit;
+use crate::feed;
 use crate::find_args::FindFlags;
 use crate::output_args::{Format, OutputFlags};
 use crate::outputs::Outputs;
@@ -30,14 +31,16 @@ pub(super) fn find(mut flags: FindFlags) -> Result<ExitCode, Exit> {
     let search = search.map_err(|error| Exit::Usage(error.to_string()))?;
     let plan = plan(&mut flags)?;
     let origin = origin(&plan).map_err(explain)?;
+    let feed = feed::open(&flags.run, Some(&plan.endpoint))?;
     let outputs = Outputs::open(&flags.run.outputs)?;
-    let finder = Finder::new(&plan, beside(&flags.run));
+    let finder = Finder::new(&plan, beside(&flags.run, feed.as_ref()));
     let caught = caught(&finder)?;
     let is_quiet = flags.run.outputs.quiet;
     let mut screen = Screen::new(!is_quiet && !flags.run.outputs.no_progress, 0);
     let FoundClosed { document, failure } =
         finder.run_closed(search, origin, &mut |news| show(&mut screen, &news));
     screen.live.clear();
+    feed::close(feed);
     let answer = &document.answer;
     let ended = Ended {
         has_probes: !document.probes.is_empty(),

@@ -21,6 +21,7 @@ use plimsoll_runner::{News, RunnerError};
 use crate::document;
 use crate::ending::say;
 use crate::exit::{COULD_NOT_RUN, Exit, GATE, VERDICT};
+use crate::feed;
 use crate::find_args::FindFlags;
 use crate::outputs::Outputs;
 use crate::progress::Live;
@@ -150,14 +151,16 @@ fn carry_out(
     search: Search,
     origin: Origin,
 ) -> Result<ExitCode, Exit> {
+    let feed = feed::open(&flags.run, Some(&plan.endpoint))?;
     let outputs = Outputs::open(&flags.run.outputs)?;
-    let finder = Finder::new(plan, beside(&flags.run));
+    let finder = Finder::new(plan, beside(&flags.run, feed.as_ref()));
     let caught = caught(&finder)?;
     let is_quiet = flags.run.outputs.quiet;
     let mut screen =
         Screen::new(!is_quiet && !flags.run.outputs.no_progress, search.probes().len());
     let Found { document, failure } = finder.run(search, origin, &mut |news| screen.show(&news));
     screen.live.clear();
+    feed::close(feed);
     let Answer { ending, rate_rps, .. } = &document.answer;
     let ended = Ended {
         has_probes: !document.probes.is_empty(),

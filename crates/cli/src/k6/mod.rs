@@ -6,6 +6,7 @@
 //! k6's output goes to stdout, its log to stderr. What k6 does not say goes to stderr after it.
 
 mod args;
+mod fed;
 mod honest;
 mod inspect;
 mod log;

@@ -1,4 +1,5 @@
-//! `-o json` and `-o csv`: samples are written by a thread of their own.
+//! Outputs of `plimsoll k6 run`: samples are written by a thread of their own, to files here and to
+//! receivers in `fed`.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -15,6 +16,7 @@ use plimsoll_dialect::k6::output::{Columns, Gzip, PointLines, Sample, TimeFormat
 use plimsoll_dialect::k6::threshold::Thresholds;
 use plimsoll_runner::k6::{Point, Points, Test};
 
+use super::fed::Fed;
 use super::log::{other_fault, wall_time};
 
 /// How long written lines may stay in memory.
@@ -78,11 +80,17 @@ enum Form {
     Csv(Columns),
 }
 
+/// An output, not started yet.
 struct Output {
     /// As the banner names it.
     description: String,
-    form: Form,
-    place: Place,
+    to: To,
+}
+
+/// Where samples go.
+enum To {
+    File(Form, Place),
+    Receiver(Box<Fed>),
 }
 
 /// The outputs of a run, not started yet.
@@ -104,16 +112,19 @@ impl Outputs {
             outputs.push(match kind {
                 "json" => {
                     let path = if arguments.is_empty() { "-" } else { arguments };
-                    Output {
-                        description: format!("json ({path})"),
-                        form: Form::Json(HashSet::new(), PointLines::default()),
-                        place: Place::open(path)?,
-                    }
+                    let form = Form::Json(HashSet::new(), PointLines::default());
+                    let to = To::File(form, Place::open(path)?);
+                    Output { description: format!("json ({path})"), to }
                 }
                 "csv" => csv(arguments, tags, lookup)?,
                 _ => {
-                    let what = format!("output '{kind}' is not supported: write json or csv");
-                    return Err(other_fault(what));
+                    let fed = Fed::open(kind, arguments, lookup)?;
+                    let (description, fed) = fed.ok_or_else(|| {
+                        let known =
+                            "json, csv, influxdb, opentelemetry or experimental-prometheus-rw";
+                        other_fault(format!("output '{kind}' is not supported: write {known}"))
+                    })?;
+                    Output { description, to: To::Receiver(Box::new(fed)) }
                 }
             });
         }
@@ -145,7 +156,7 @@ impl Outputs {
         let write = move || {
             writer.begin()?;
             writer.write_all(&receiver)?;
-            writer.outputs.into_iter().try_for_each(|output| output.place.finish())
+            writer.finish()
         };
         let thread = std::thread::Builder::new().name("outputs".to_owned()).spawn(write);
         let thread = thread.map_err(|error| other_fault(format!("no thread to write: {error}")))?;
@@ -184,15 +195,14 @@ fn csv(
     })?;
     Ok(Output {
         description: format!("csv ({path})"),
-        form: Form::Csv(Columns::new(tags, format)),
-        place: Place::open(&path)?,
+        to: To::File(Form::Csv(Columns::new(tags, format)), Place::open(&path)?),
     })
 }
 
 /// Outputs that are being written.
 pub(super) struct Writing {
     points: Points,
-    thread: JoinHandle<io::Result<()>>,
+    thread: JoinHandle<io::Result<Vec<String>>>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -203,17 +213,18 @@ impl Writing {
     }
 
     /// Waits until all is written. Gives how long workers waited for it during the run, added up,
-    /// ns.
+    /// ns, and what receivers did not get.
     ///
     /// # Errors
     /// When something cannot be written.
-    pub(super) fn finish(self) -> io::Result<u64> {
+    pub(super) fn finish(self) -> io::Result<(u64, Vec<String>)> {
         let waited_ns = self.points.waited_ns();
         self.is_over.store(true, Ordering::Release);
         drop(self.points);
         let ended = self.thread.join();
-        ended.unwrap_or_else(|_| Err(io::Error::other("the thread that writes has failed")))?;
-        Ok(waited_ns)
+        let complaints =
+            ended.unwrap_or_else(|_| Err(io::Error::other("the thread that writes has failed")))?;
+        Ok((waited_ns, complaints))
     }
 }
 
@@ -228,8 +239,8 @@ struct Writer {
 impl Writer {
     fn begin(&mut self) -> io::Result<()> {
         for output in &mut self.outputs {
-            if let Form::Csv(columns) = &output.form {
-                output.place.write(&columns.header())?;
+            if let To::File(Form::Csv(columns), place) = &mut output.to {
+                place.write(&columns.header())?;
             }
         }
         Ok(())
@@ -239,37 +250,73 @@ impl Writer {
     fn write_all(&mut self, batches: &Receiver<Vec<Point>>) -> io::Result<()> {
         loop {
             match batches.recv_timeout(FLUSH) {
-                Ok(batch) => batch.iter().try_for_each(|point| self.write(point))?,
+                Ok(batch) => {
+                    batch.iter().try_for_each(|point| self.write(point))?;
+                    self.tick();
+                }
                 Err(RecvTimeoutError::Timeout) if self.is_over.load(Ordering::Acquire) => {
                     return Ok(());
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    self.outputs.iter_mut().try_for_each(|output| output.place.flush())?;
+                    self.flush()?;
+                    self.tick();
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
         }
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        let outputs = self.outputs.iter_mut();
+        let mut places = outputs.filter_map(|output| match &mut output.to {
+            To::File(_, place) => Some(place),
+            To::Receiver(_) => None,
+        });
+        places.try_for_each(Place::flush)
+    }
+
+    /// Sends what is due.
+    fn tick(&mut self) {
+        for output in &mut self.outputs {
+            if let To::Receiver(fed) = &mut output.to {
+                fed.tick(&self.registry);
+            }
+        }
+    }
+
+    /// Writes what is left. Gives what receivers did not get.
+    fn finish(self) -> io::Result<Vec<String>> {
+        let mut complaints = Vec::new();
+        for output in self.outputs {
+            match output.to {
+                To::File(_, place) => place.finish()?,
+                To::Receiver(fed) => complaints.extend(fed.finish(&self.registry)),
+            }
+        }
+        Ok(complaints)
+    }
+
     fn write(&mut self, point: &Point) -> io::Result<()> {
         let metadata = self.metadata(point);
+        let metric = self.registry.get(point.metric);
         let sample = Sample {
-            metric: &self.registry.get(point.metric).name,
+            metric: &metric.name,
             time: wall_time(point.wall_ns),
             value: point.value,
             tags: &point.tags,
             metadata: &metadata,
         };
-        for Output { form, place, .. } in &mut self.outputs {
-            match form {
-                Form::Json(named, lines) => {
+        for Output { to, .. } in &mut self.outputs {
+            match to {
+                To::Receiver(fed) => fed.add(point, metric, &metadata),
+                To::File(Form::Json(named, lines), place) => {
                     if named.insert(point.metric) {
                         let line = metric_line(point.metric, &self.registry, &self.thresholds);
                         place.write(&line)?;
                     }
                     place.write(&lines.line(&sample))?;
                 }
-                Form::Csv(columns) => place.write(&columns.row(&sample))?,
+                To::File(Form::Csv(columns), place) => place.write(&columns.row(&sample))?,
             }
         }
         Ok(())

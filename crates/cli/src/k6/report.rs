@@ -14,6 +14,7 @@ use plimsoll_core::units::format_duration;
 use plimsoll_dialect::k6::options::{Flags, Options, Sources};
 use plimsoll_dialect::k6::runtime::{Runtime, RuntimeFlags};
 use plimsoll_dialect::k6::{ExitCode as K6Code, Refused, SecretSources};
+use plimsoll_outputs::Feed;
 use plimsoll_runner::k6::{Planned, RecordError, Terms, Test};
 use plimsoll_runner::{News, RunnerError};
 
@@ -31,7 +32,7 @@ use crate::signals::Caught;
 use crate::value_args::is_script;
 
 /// Flags that a script's run has, by their names in the definition.
-const FIT: [&str; 31] = [
+const FIT: [&str; 34] = [
     "url",
     "connections",
     "duration",
@@ -45,6 +46,9 @@ const FIT: [&str; 31] = [
     "require_valid",
     "control",
     "monitor",
+    "out",
+    "out_label",
+    "out_names",
     "redact",
     "show_secrets",
     "gate",
@@ -158,6 +162,7 @@ impl ScriptRun {
         flags: &RunFlags,
         seed: u64,
         outputs: Outputs,
+        feed: Option<&Feed>,
         title: &str,
     ) -> Result<(Option<RunResult>, Result<ExitCode, Exit>), Exit> {
         let log = Log::start(&wanted(flags)).map_err(exit_of)?;
@@ -165,7 +170,7 @@ impl ScriptRun {
         let on_signal = Arc::clone(&stop);
         let caught = Caught::watch(move || on_signal.stop())
             .map_err(|error| Exit::CouldNotRun(format!("signals: {error}")))?;
-        let once = Once { flags, seed, title };
+        let once = Once { flags, seed, feed, title };
         let done = self.load_and_report(once, outputs, &log, &stop);
         log.finish();
         Ok(match done? {
@@ -185,7 +190,7 @@ impl ScriptRun {
         log: &Log,
         stop: &Stop,
     ) -> Result<Done, Exit> {
-        let Once { flags, seed, title } = once;
+        let Once { flags, seed, feed, title } = once;
         let (test, planned) = match self.planned(flags, seed, log, stop) {
             Ok(Some(planned)) => planned,
             Ok(None) => {
@@ -212,7 +217,8 @@ impl ScriptRun {
                 series = Err(error);
             }
         };
-        let ran = test.record(&planned, beside(flags), &handle, log.lines(), news);
+        let beside = beside(flags, feed);
+        let ran = test.record(&planned, beside, &handle, log.lines(), news);
         live.clear();
         match ran {
             Ok(result) => {
@@ -311,6 +317,8 @@ struct Once<'a> {
     flags: &'a RunFlags,
     /// Its own seed.
     seed: u64,
+    /// Who else gets its figures.
+    feed: Option<&'a Feed>,
     /// What stands before its live progress.
     title: &'a str,
 }

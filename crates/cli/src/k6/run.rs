@@ -140,8 +140,11 @@ fn run_beside(
 fn finish(writing: Option<Writing>, log: &Log, waited: &mut Waited) -> ExitCode {
     match writing.map(Writing::finish) {
         None => ExitCode::Done,
-        Some(Ok(outputs_ns)) => {
+        Some(Ok((outputs_ns, complaints))) => {
             waited.outputs_ns = outputs_ns;
+            for complaint in complaints {
+                log.say(Level::Warning, complaint);
+            }
             ExitCode::Done
         }
         Some(Err(error)) => {

@@ -31,7 +31,8 @@ The examples also need a proxy on 127.0.0.1:3128, and a server on the Unix socke
 Numbers are totals, never for each thread or connection. Durations: `500us`, `1.5s`, `2m`. Counts and
 rates: `1000`, `10k`, `1.5M`. `plimsoll URL` is short for `plimsoll run URL`. Several runs in one file:
 [plan-file.md](plan-file.md). Steering a run: [control.md](control.md). Watching the
-server: [monitoring.md](monitoring.md). What is reported: [metrics.md](metrics.md).
+server: [monitoring.md](monitoring.md). Figures for dashboards: [outputs.md](outputs.md). What is
+reported: [metrics.md](metrics.md).
 ";
 
 /// Where what the examples load is in the page.
@@ -191,5 +192,5 @@ fn try_arguments(arguments: &[&str]) -> Result<(), Exit> {
     let flags = flags.map_err(|error| crate::refusal::refusal(&error, &words))?;
     let plan = crate::plan::plan(&flags)?;
     Outputs::open(&flags.outputs)?.discard();
-    Runner::new(&plan.into(), beside(&flags)).check().map_err(explain)
+    Runner::new(&plan.into(), beside(&flags, None)).check().map_err(explain)
 }

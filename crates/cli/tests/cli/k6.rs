@@ -3,6 +3,7 @@
 
 mod pressure;
 mod proxies;
+mod receivers;
 mod rest;
 mod sources;
 

@@ -28,6 +28,7 @@ mod lab;
 mod load;
 mod mixed_up;
 mod monitor;
+mod out;
 mod outage;
 mod outputs;
 mod peer;

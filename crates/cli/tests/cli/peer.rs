@@ -160,8 +160,8 @@ fn converse(mut stream: TcpStream, log: &Log, answer: &dyn Fn(usize) -> Answer) 
 fn read_request(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<String> {
     loop {
         if let Some(length) = request_length(bytes) {
-            let request = bytes.drain(..length).collect();
-            return String::from_utf8(request).ok();
+            let request: Vec<u8> = bytes.drain(..length).collect();
+            return Some(String::from_utf8_lossy(&request).into_owned());
         }
         let mut more = [0; 4096];
         let read = stream.read(&mut more).ok().filter(|read| *read > 0)?;

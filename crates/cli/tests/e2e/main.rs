@@ -22,6 +22,7 @@ mod http2_proxy;
 mod lab;
 mod monitor;
 mod nginx;
+mod outputs;
 mod programs;
 mod serve;
 mod stop;

@@ -22,6 +22,7 @@ use super::plan::Planned;
 use super::run::{Loaded, Ran};
 use crate::control::{ControlSocket, Steer};
 use crate::error::RunnerError;
+use crate::feeding::Feeding;
 use crate::live::Live;
 use crate::monitor::watch;
 use crate::news::News;
@@ -70,6 +71,7 @@ impl Test {
             live: &live,
             sampler,
             conditions: AbortWatch::new(&planned.conditions, run),
+            feeding: Feeding::new(beside.feed),
             aborted: None,
         };
         let (ran, loaded) = thread::scope(|scope| {
@@ -85,7 +87,7 @@ impl Test {
             loading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?;
         let target = course.sampler.and_then(Sampler::finish);
-        let by_condition = course.aborted;
+        let (by_condition, feeding) = (course.aborted, course.feeding);
         let mut result = made(planned, handle, &ran, loaded, &seconds)?;
         result.target = target;
         result.aborted = by_condition.or_else(|| gates::aborted(&ran, handle.cause()));
@@ -95,6 +97,7 @@ impl Test {
         for scenario in &mut result.scenarios {
             leave_out_unused(&mut scenario.result);
         }
+        feeding.ended(&result);
         Ok(result)
     }
 }
@@ -144,6 +147,7 @@ struct Course<'a> {
     live: &'a Mutex<Live>,
     sampler: Option<Sampler>,
     conditions: AbortWatch,
+    feeding: Feeding<'a>,
     /// The condition that ended the run.
     aborted: Option<String>,
 }
@@ -162,9 +166,11 @@ impl Course<'_> {
                 if let Some(sampler) = &self.sampler {
                     sampler.begin();
                 }
+                self.feeding.began();
                 on_news(News::Measuring(&figures));
             }
             Progress::Interval(point) => {
+                self.feeding.interval(&figures);
                 on_news(News::Interval(&figures, point));
                 // What comes after a condition held, or after a signal, says nothing of the server.
                 if self.handle.cause().is_none()

@@ -1,0 +1,100 @@
+//! `--out`: what receivers get is what the report says, and a receiver that takes nothing changes
+//! nothing but a line on stderr.
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use crate::peer::{Answer, OK, Peer};
+use crate::support::{Report, Server, plimsoll, run};
+
+const TAKEN: &str = "HTTP/1.1 204 No Content\r\n\r\n";
+const REFUSED: &str = "HTTP/1.1 400 Bad Request\r\nContent-Length: 9\r\n\r\nbad point";
+
+/// The sum of a field over all points.
+fn sum(requests: &[String], field: &str) -> u64 {
+    let lines = requests.iter().flat_map(|request| request.lines());
+    let points = lines.filter(|line| line.starts_with("plimsoll,"));
+    let fields = points.flat_map(|line| line.split(' ').nth(1).expect("fields").split(','));
+    let values = fields.filter_map(|pair| pair.strip_prefix(field)?.strip_prefix('='));
+    values.map(|value| value.trim_end_matches('i').parse::<u64>().expect("a count")).sum()
+}
+
+#[test]
+fn points_of_influx_add_up_to_the_ledger_of_the_report() {
+    // Every fifth request fails.
+    let server = Peer::answering(|number| match number % 5 {
+        4 => Answer::Say("HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"),
+        _ => Answer::Say(OK),
+    });
+    let receiver = Peer::answering(|_| Answer::Say(TAKEN));
+    let out = format!("influx={}", receiver.url("/load"));
+    let arguments = ["-n", "200", "-r", "150", "-c", "2", "--out", &out, "--out-label", "run=a"];
+    let finished = run(plimsoll(&arguments).args(["--format", "json", &server.url("/")]));
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{finished:?}");
+    let report = Report::read(&finished.stdout);
+    let requests = receiver.requests();
+    let names = ["scheduled", "sent", "completed", "ok", "failed", "timed_out", "broken", "unsent"];
+    for (name, want) in names.iter().zip(report.ledger(names)) {
+        assert_eq!(sum(&requests, name), want, "{name}: {requests:?}");
+    }
+    assert!(report.ledger(["failed"]) > [0]);
+    assert!(requests[0].starts_with("POST /write?db=load&precision=ns HTTP/1.1\r\n"));
+    assert!(requests[0].contains("plimsoll_events,run=a,target=127.0.0.1:"), "{requests:?}");
+}
+
+#[test]
+fn counts_of_statsd_add_up_to_the_ledger_of_the_report() {
+    let server = Server::start(&[]);
+    let receiver = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let address = receiver.local_addr().expect("an address");
+    let out = format!("statsd={address}");
+    let arguments = ["-n", "100", "-c", "2", "--format", "json", "--out", &out];
+    let finished = run(plimsoll(&arguments).arg(server.url("/")));
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{finished:?}");
+    // All of it is there by now.
+    receiver.set_read_timeout(Some(Duration::from_millis(1))).expect("a timeout");
+    let mut sent = 0;
+    let mut datagram = [0; 2048];
+    while let Ok(length) = receiver.recv(&mut datagram) {
+        let text = std::str::from_utf8(&datagram[..length]).expect("text");
+        let counts = text.lines().filter_map(|line| line.strip_prefix("plimsoll.sent:"));
+        sent += counts
+            .map(|value| value.strip_suffix("|c").expect("a count").parse::<u64>().expect("digits"))
+            .sum::<u64>();
+    }
+    assert_eq!([sent], Report::read(&finished.stdout).ledger(["sent"]));
+}
+
+#[test]
+fn a_receiver_that_refuses_changes_nothing_but_a_line() {
+    let server = Server::start(&[]);
+    let receiver = Peer::answering(|_| Answer::Say(REFUSED));
+    let outs = [format!("influx={}", receiver.url("/a")), format!("otlp={}", receiver.url(""))];
+    let mut command = plimsoll(&["-n", "20", "-c", "2", "--format", "json", "--out", &outs[0]]);
+    let finished = run(command.args(["--out", &outs[1], "--repeat", "2"]).arg(server.url("/")));
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let lines: Vec<&str> = finished.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    for (line, kind) in lines.iter().zip(["influx at http://127.0.0.1:", "otlp at http://127."]) {
+        assert!(line.starts_with(&format!("plimsoll: output {kind}")), "{line}");
+        assert!(line.ends_with(" batches were not delivered: HTTP 400: bad point"), "{line}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_an_output_is_said_before_the_load() {
+    let server = Server::start(&[]);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = format!("prometheus={}", listener.local_addr().expect("an address"));
+    for (arguments, code, want) in [
+        (["--out", "graphite=a:1", "-n1"], 2, "'graphite' is not an output"),
+        (["--out", "influx=http://u:p@a/d", "-n1"], 2, "has no user and password"),
+        (["--out-label", "a=b", "-n1"], 2, "--out <KIND=TARGET>"),
+        (["--out=statsd=a:1", "--out-label=le=b", "-n1"], 2, "'le' is not a name of a label"),
+        (["--out", &taken, "-n1"], 1, "cannot listen for the output prometheus at 127.0.0.1:"),
+    ] {
+        let finished = run(plimsoll(&arguments).arg(server.url("/")));
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(code), ""), "{finished:?}");
+        assert!(finished.stderr.contains(want), "{finished:?}");
+    }
+}

@@ -1,0 +1,252 @@
+//! A feed: what a run tells goes to all receivers, each with a thread and a queue of its own.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver as Heard, SyncSender, channel, sync_channel};
+use std::time::Duration;
+use std::{fmt, io};
+
+use plimsoll_core::RunResult;
+use plimsoll_core::live::LiveFigures;
+
+use crate::encoder::Encoder;
+use crate::figures::{Ending, Figures, Names};
+use crate::labels::Label;
+use crate::receiver::{Place, Receiver};
+use crate::scrape::Scrape;
+use crate::sender::{Patience, Sender, Told};
+use crate::transport::Transport;
+
+/// What a thread may still have to make batches of. It does so between two attempts to send, which
+/// take a few seconds at most, so more than this means that it gets no CPU.
+const TOLD_MAX: usize = 64;
+
+/// How long a thread may take at the end, beyond its own limits.
+const END_SLACK: Duration = Duration::from_secs(5);
+
+/// Sends what runs tell to receivers. Telling never waits for them.
+pub struct Feed {
+    lines: Vec<Line>,
+}
+
+/// The way to one receiver's thread.
+struct Line {
+    name: String,
+    told: SyncSender<Told>,
+    /// What the thread had no room for.
+    dropped: AtomicU64,
+    ended: Heard<Delivery>,
+    /// Where scrapes are answered.
+    address: Option<SocketAddr>,
+    /// How long the thread may take at the end.
+    limit: Duration,
+}
+
+/// What a thread does for a receiver.
+enum Output {
+    Sender(Box<Sender>),
+    Scrape(Scrape, Delivery),
+}
+
+impl Output {
+    fn begin(receiver: &Receiver, style: Style<'_>, patience: Patience) -> io::Result<Self> {
+        let Style { labels, names } = style;
+        let (delivery, figures) = (Delivery::to(receiver), Figures::named(names));
+        let encoder = Encoder::new(&receiver.form, labels);
+        let transport = match &receiver.place {
+            Place::Listen(address, linger) => {
+                let scrape = Scrape::begin(*address, *linger, labels, figures)?;
+                return Ok(Self::Scrape(scrape, delivery));
+            }
+            Place::Udp(to) => Transport::udp(to.clone()),
+            Place::Http(to) => Transport::http(to.clone()),
+        };
+        let encoder = encoder.ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Self::Sender(Box::new(Sender::new(encoder, transport, delivery, figures, patience))))
+    }
+
+    fn serve(self, heard: &Heard<Told>) -> Delivery {
+        match self {
+            Self::Sender(sender) => sender.serve(heard),
+            Self::Scrape(scrape, delivery) => scrape.serve(heard, delivery),
+        }
+    }
+}
+
+/// How figures are told from those of other runs, and named.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Style<'a> {
+    /// What all figures have.
+    pub labels: &'a [Label],
+    /// Whose names they have in Prometheus.
+    pub names: Names,
+}
+
+/// Why a feed cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum FeedError {
+    /// There is no thread for a receiver.
+    #[error("no thread for the output {receiver}: {error}")]
+    Thread {
+        /// Which one.
+        receiver: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// Scrapes cannot be answered.
+    #[error("cannot listen for the output {receiver}: {error}")]
+    Listen {
+        /// Which one.
+        receiver: String,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// What came of sending to one receiver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// The receiver, without secrets.
+    pub receiver: String,
+    /// Batches that it took; mostly one a second.
+    pub delivered: u64,
+    /// Batches that it never got.
+    pub lost: u64,
+    /// What went wrong last, if anything did.
+    pub reason: Option<String>,
+}
+
+impl Delivery {
+    pub(crate) fn to(receiver: &Receiver) -> Self {
+        Self { receiver: receiver.to_string(), delivered: 0, lost: 0, reason: None }
+    }
+
+    /// What the user has to know of it: that something was lost, and why.
+    #[must_use]
+    pub fn complaint(&self) -> Option<String> {
+        let Self { receiver, delivered, lost, reason } = self;
+        let all = delivered + lost;
+        let reason = reason.as_deref().unwrap_or("the tester had no time for it");
+        (*lost > 0).then(|| {
+            format!("output {receiver}: {lost} of {all} batches were not delivered: {reason}")
+        })
+    }
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.lines.iter().map(|line| &line.name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+impl Feed {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// What a receiver needs on this host and does not get.
+    pub fn begin(receivers: &[Receiver], style: Style<'_>) -> Result<Self, FeedError> {
+        Self::begin_with(receivers, style, Patience::default())
+    }
+
+    pub(crate) fn begin_with(
+        receivers: &[Receiver],
+        style: Style<'_>,
+        patience: Patience,
+    ) -> Result<Self, FeedError> {
+        let lines = receivers.iter().map(|receiver| Line::begin(receiver, style, patience));
+        Ok(Self { lines: lines.collect::<Result<_, _>>()? })
+    }
+
+    /// Where scrapes are answered.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.lines.iter().filter_map(|line| line.address)
+    }
+
+    /// The measured part of a run begins, at this time since 1970.
+    pub fn began(&self, time_ns: u64) {
+        self.tell(&Told::Began { time_ns });
+    }
+
+    /// An interval of it ended then: `last` of the figures.
+    pub fn interval(&self, time_ns: u64, figures: &LiveFigures) {
+        self.tell(&Told::Interval { time_ns, live: Arc::new(figures.clone()) });
+    }
+
+    /// The run ended then. Its result's counts are final, for what no interval had.
+    pub fn ended(&self, time_ns: u64, result: &RunResult) {
+        self.tell(&Told::Ended { time_ns, ending: Arc::new(Ending::of(result)) });
+    }
+
+    /// Sends a batch in the form of the receiver; see [`samples`](crate::samples).
+    pub fn batch(&self, batch: Vec<u8>) {
+        self.tell(&Told::Batch(batch.into()));
+    }
+
+    /// Delivers what is left, for some seconds at most, and says what came of it all.
+    #[must_use]
+    pub fn finish(self) -> Vec<Delivery> {
+        let endings: Vec<_> = self.lines.into_iter().map(Line::hang_up).collect();
+        endings.into_iter().map(|(line, ended)| line.delivery(&ended)).collect()
+    }
+
+    fn tell(&self, told: &Told) {
+        for line in &self.lines {
+            if line.told.try_send(told.clone()).is_err() {
+                line.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// A line that is told nothing more.
+struct Ended {
+    name: String,
+    dropped: u64,
+    limit: Duration,
+}
+
+impl Line {
+    fn begin(receiver: &Receiver, style: Style<'_>, patience: Patience) -> Result<Self, FeedError> {
+        let (told, heard) = sync_channel(TOLD_MAX);
+        let (end, ended) = channel();
+        let name = receiver.to_string();
+        let output = Output::begin(receiver, style, patience)
+            .map_err(|error| FeedError::Listen { receiver: name.clone(), error })?;
+        let (address, limit) = match &output {
+            Output::Scrape(scrape, _) => (Some(scrape.address()), scrape.linger()),
+            Output::Sender(_) => (None, patience.flush + patience.answer),
+        };
+        let serve = move || {
+            // The feed may be gone by then.
+            let _ = end.send(output.serve(&heard));
+        };
+        let thread = std::thread::Builder::new().name("output".to_owned()).spawn(serve);
+        match thread {
+            Ok(_) => Ok(Self { name, told, dropped: AtomicU64::new(0), ended, address, limit }),
+            Err(error) => Err(FeedError::Thread { receiver: name, error }),
+        }
+    }
+
+    /// Tells the thread that nothing more comes.
+    fn hang_up(self) -> (Ended, Heard<Delivery>) {
+        let Self { name, told, dropped, ended, limit, .. } = self;
+        drop(told);
+        (Ended { name, dropped: dropped.into_inner(), limit }, ended)
+    }
+}
+
+impl Ended {
+    fn delivery(self, ended: &Heard<Delivery>) -> Delivery {
+        let Self { name, dropped, limit } = self;
+        let mut delivery = ended.recv_timeout(limit + END_SLACK).unwrap_or_else(|_| Delivery {
+            receiver: name,
+            delivered: 0,
+            lost: 1,
+            reason: Some("it did not end in time".to_owned()),
+        });
+        delivery.lost += dropped;
+        delivery
+    }
+}

@@ -1,0 +1,252 @@
+//! What outputs know of a run: counts and durations since the feed began, what an interval added to
+//! them, and how the run stands. Receivers get the one or the other, as their model asks.
+//!
+//! Several runs may go through one feed, such as the probes of a search: counts go on growing, as
+//! receivers of counters expect.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::live::{LiveFigures, RunPart};
+use plimsoll_core::series::Point;
+use plimsoll_core::{Histogram, Ledger, RunResult};
+
+/// Counts and durations.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Totals {
+    pub ledger: Ledger,
+    /// Errors of any kind, also those that hurt no request.
+    pub errors: u64,
+    pub received_bytes: u64,
+    /// Completed requests by status. Known at the end of a run.
+    pub status: BTreeMap<u16, u64>,
+    pub response: Histogram,
+    pub service: Histogram,
+}
+
+impl Totals {
+    /// What happened in an interval.
+    fn of_point(point: &Point) -> Self {
+        let ledger = Ledger {
+            scheduled: point.sent + point.shed,
+            sent: point.sent,
+            shed: point.shed,
+            completed: point.completed,
+            refused: point.refused,
+            timed_out: point.timed_out,
+            broken: point.broken,
+            ok: point.ok,
+            failed: point.failed,
+            ..Ledger::default()
+        };
+        Self {
+            ledger,
+            errors: point.errors,
+            received_bytes: point.received_bytes,
+            status: BTreeMap::new(),
+            response: point.response.unpack(),
+            service: point.service.unpack(),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.ledger.merge(&other.ledger);
+        self.errors += other.errors;
+        self.received_bytes += other.received_bytes;
+        for (status, count) in &other.status {
+            *self.status.entry(*status).or_default() += count;
+        }
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+    }
+
+    /// The counts beyond those of an earlier time; no durations.
+    fn counts_since(&self, before: &Self) -> Self {
+        let (now, then) = (&self.ledger, &before.ledger);
+        let ledger = Ledger {
+            scheduled: now.scheduled.saturating_sub(then.scheduled),
+            sent: now.sent.saturating_sub(then.sent),
+            shed: now.shed.saturating_sub(then.shed),
+            unsent: now.unsent.saturating_sub(then.unsent),
+            completed: now.completed.saturating_sub(then.completed),
+            refused: now.refused.saturating_sub(then.refused),
+            timed_out: now.timed_out.saturating_sub(then.timed_out),
+            broken: now.broken.saturating_sub(then.broken),
+            unfinished: now.unfinished.saturating_sub(then.unfinished),
+            ok: now.ok.saturating_sub(then.ok),
+            failed: now.failed.saturating_sub(then.failed),
+            redirects: now.redirects.saturating_sub(then.redirects),
+            reconnects: now.reconnects.saturating_sub(then.reconnects),
+        };
+        let status = self.status.iter().map(|(status, count)| {
+            (*status, count - before.status.get(status).copied().unwrap_or(0).min(*count))
+        });
+        Self {
+            ledger,
+            errors: self.errors.saturating_sub(before.errors),
+            received_bytes: self.received_bytes.saturating_sub(before.received_bytes),
+            status: status.filter(|(_, count)| *count > 0).collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A way in which a request can end, as outputs name it, and how many ended so.
+pub(crate) fn outcomes(ledger: &Ledger) -> [(&'static str, u64); 8] {
+    [
+        ("ok", ledger.ok),
+        ("failed", ledger.failed),
+        ("refused", ledger.refused),
+        ("timed_out", ledger.timed_out),
+        ("broken", ledger.broken),
+        ("unfinished", ledger.unfinished),
+        ("unsent", ledger.unsent),
+        ("shed", ledger.shed),
+    ]
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Ending {
+    totals: Totals,
+    /// The verdict's name.
+    pub verdict: &'static str,
+    /// Each gate, as given, and whether it was met.
+    pub gates: Vec<(String, bool)>,
+}
+
+impl Ending {
+    pub(crate) fn of(result: &RunResult) -> Self {
+        let totals = Totals {
+            ledger: result.ledger,
+            errors: result.errors.iter().map(|error| error.count).sum(),
+            received_bytes: result.bytes.received,
+            status: result.status.clone(),
+            response: result.latency.response.clone(),
+            service: result.latency.service.clone(),
+        };
+        let gates = result.gates.iter().map(|gate| (gate.expr.clone(), gate.pass));
+        Self { totals, verdict: result.loader.verdict.name(), gates: gates.collect() }
+    }
+}
+
+/// How the run stands.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Gauges {
+    pub part: RunPart,
+    /// Requests per second; `None` in a closed loop.
+    pub target_rps: Option<f64>,
+    pub connections: u32,
+    /// CPUs that the workers used in the interval, spinning left out.
+    pub cpu_cores: f64,
+    pub lateness_max_ns: u64,
+}
+
+impl Gauges {
+    fn of(figures: &LiveFigures, point: &Point) -> Self {
+        let cpu_cores = point.loader_cpu_ns as f64 / point.interval_ns.max(1) as f64;
+        Self {
+            part: figures.part,
+            target_rps: figures.target_rps,
+            connections: figures.connections,
+            cpu_cores,
+            lateness_max_ns: point.lateness_max_ns,
+        }
+    }
+}
+
+/// Whose names metrics have, for Prometheus.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Names {
+    /// Plimsoll's.
+    #[default]
+    Own,
+    /// Those that k6 gives what it measures.
+    K6,
+}
+
+/// All that is known at one time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Figures {
+    /// How it is written.
+    pub names: Names,
+    /// When counting began, ns since 1970.
+    pub began_ns: u64,
+    /// The last time that something was told, ns since 1970.
+    pub time_ns: u64,
+    /// Since counting began.
+    pub totals: Totals,
+    pub gauges: Gauges,
+    /// How the last run ended, while none goes on.
+    pub ending: Option<Ending>,
+    /// As the run that goes on found them.
+    before: Totals,
+}
+
+/// What a receiver is told.
+#[derive(Debug)]
+pub(crate) struct Moment<'a> {
+    pub kind: Kind,
+    /// What was added since the moment before.
+    pub new: &'a Totals,
+    /// All that is known.
+    pub all: &'a Figures,
+}
+
+/// What a moment is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The measured part of a run begins.
+    Began,
+    /// An interval is over.
+    Interval,
+    /// A run has ended.
+    Ended,
+}
+
+impl Figures {
+    /// Nothing yet, to be written under these names.
+    pub(crate) fn named(names: Names) -> Self {
+        Self { names, ..Self::default() }
+    }
+
+    /// A run begins to be measured.
+    pub(crate) fn begin(&mut self, time_ns: u64) -> Totals {
+        if self.began_ns == 0 {
+            self.began_ns = time_ns;
+        }
+        self.advance(time_ns);
+        self.before.clone_from(&self.totals);
+        self.ending = None;
+        Totals::default()
+    }
+
+    /// An interval of it is over; gives what it added.
+    pub(crate) fn add(&mut self, time_ns: u64, live: &LiveFigures) -> Totals {
+        let Some(point) = &live.last else { return Totals::default() };
+        self.advance(time_ns);
+        self.gauges = Gauges::of(live, point);
+        let new = Totals::of_point(point);
+        self.totals.add(&new);
+        new
+    }
+
+    /// It has ended; gives the counts that no interval had.
+    pub(crate) fn end(&mut self, time_ns: u64, ending: &Ending) -> Totals {
+        self.advance(time_ns);
+        let mut whole = self.before.clone();
+        whole.add(&ending.totals);
+        // A counter never goes back.
+        whole.errors = whole.errors.max(self.totals.errors);
+        whole.received_bytes = whole.received_bytes.max(self.totals.received_bytes);
+        let new = whole.counts_since(&self.totals);
+        self.totals = whole;
+        self.gauges = Gauges { part: RunPart::Draining, ..Gauges::default() };
+        self.ending = Some(ending.clone());
+        new
+    }
+
+    /// Receivers want times that grow, by a millisecond at least.
+    fn advance(&mut self, time_ns: u64) {
+        self.time_ns = time_ns.max(self.time_ns + 1_000_000);
+    }
+}

@@ -1,0 +1,38 @@
+//! Figures of a run, sent while it goes on to where people watch them: databases of time series,
+//! collectors, dashboards.
+//!
+//! A [`Receiver`] says where to, a [`Feed`] sends to several of them. Each has a thread of its own
+//! that makes bytes of what the run tells once a second and delivers them. The run never waits for
+//! it: a queue with a limit lies between them, and what does not fit is counted and reported.
+//!
+//! Absent on purpose: clocks of the run and decisions about it. The caller says what happened and
+//! when; a receiver that is down, slow or wrong changes nothing but the [`Delivery`].
+#![forbid(unsafe_code)]
+
+mod backlog;
+mod buckets;
+mod delimited;
+mod encoder;
+mod exposition;
+mod feed;
+mod figures;
+mod http;
+mod influx;
+mod k6_names;
+mod labels;
+mod metrics;
+mod otlp;
+mod receiver;
+mod remote_write;
+pub mod samples;
+mod scrape;
+mod sender;
+mod statsd;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+pub use feed::{Delivery, Feed, FeedError, Style};
+pub use figures::Names;
+pub use labels::{Label, LabelError};
+pub use receiver::{HEADERS, Receiver, ReceiverError};

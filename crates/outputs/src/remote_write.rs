@@ -1,0 +1,232 @@
+//! Prometheus' remote write 1.0: all metrics after each interval, with the time of its end, as
+//! compressed messages (`prometheus.WriteRequest`). Field numbers are those of the published
+//! definition.
+//!
+//! Durations go as classic buckets, which every receiver takes, or as native histograms. At the end
+//! every series gets the marker of staleness, so that no query takes its last value for a present
+//! one.
+
+use prost::Message;
+
+use crate::buckets::{Exponential, ZERO_THRESHOLD, cumulative};
+use crate::exposition::{bound, suffix};
+use crate::figures::Figures;
+use crate::labels::Label;
+use crate::metrics::{Family, Type, Value, families};
+
+/// The value that says that a series has ended.
+pub(crate) const STALE: u64 = 0x7ff0_0000_0000_0002;
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct WriteRequest {
+    #[prost(message, repeated, tag = "1")]
+    pub timeseries: Vec<TimeSeries>,
+    #[prost(message, repeated, tag = "3")]
+    pub metadata: Vec<Metadata>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TimeSeries {
+    #[prost(message, repeated, tag = "1")]
+    pub labels: Vec<Pair>,
+    #[prost(message, repeated, tag = "2")]
+    pub samples: Vec<Point>,
+    #[prost(message, repeated, tag = "4")]
+    pub histograms: Vec<Native>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Message)]
+pub(crate) struct Pair {
+    #[prost(string, tag = "1")]
+    pub name: String,
+    #[prost(string, tag = "2")]
+    pub value: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(crate) struct Point {
+    #[prost(double, tag = "1")]
+    pub value: f64,
+    #[prost(int64, tag = "2")]
+    pub timestamp_ms: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Metadata {
+    #[prost(int32, tag = "1")]
+    pub kind: i32,
+    #[prost(string, tag = "2")]
+    pub name: String,
+    #[prost(string, tag = "4")]
+    pub help: String,
+    #[prost(string, tag = "5")]
+    pub unit: String,
+}
+
+/// A native histogram of counts.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Native {
+    #[prost(uint64, optional, tag = "1")]
+    pub count: Option<u64>,
+    #[prost(double, tag = "3")]
+    pub sum: f64,
+    #[prost(sint32, tag = "4")]
+    pub schema: i32,
+    #[prost(double, tag = "5")]
+    pub zero_threshold: f64,
+    #[prost(uint64, optional, tag = "6")]
+    pub zero_count: Option<u64>,
+    #[prost(message, repeated, tag = "11")]
+    pub positive_spans: Vec<Span>,
+    #[prost(sint64, repeated, tag = "12")]
+    pub positive_deltas: Vec<i64>,
+    #[prost(int64, tag = "15")]
+    pub timestamp_ms: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(crate) struct Span {
+    #[prost(sint32, tag = "1")]
+    pub offset: i32,
+    #[prost(uint32, tag = "2")]
+    pub length: u32,
+}
+
+/// Writes requests.
+#[derive(Debug)]
+pub(crate) struct RemoteWrite {
+    labels: Vec<Label>,
+    has_native: bool,
+    /// Every series so far, for its end.
+    known: Vec<TimeSeries>,
+    /// When the last of them was written.
+    last_ms: i64,
+}
+
+impl RemoteWrite {
+    pub(crate) fn new(labels: &[Label], has_native: bool) -> Self {
+        Self { labels: labels.to_vec(), has_native, known: Vec::new(), last_ms: 0 }
+    }
+
+    /// All that is known.
+    pub(crate) fn encode(&mut self, figures: &Figures) -> Vec<u8> {
+        let time_ms = (figures.time_ns / 1_000_000) as i64;
+        self.last_ms = time_ms;
+        let families = families(figures);
+        let timeseries: Vec<TimeSeries> =
+            families.iter().flat_map(|family| self.series(family, time_ms)).collect();
+        for series in &timeseries {
+            if self.known.iter().all(|known| known.labels != series.labels) {
+                self.known.push(series.clone());
+            }
+        }
+        let metadata = families.iter().map(metadata).collect();
+        compressed(&WriteRequest { timeseries, metadata })
+    }
+
+    /// The end of every series.
+    pub(crate) fn farewell(&self) -> Vec<u8> {
+        if self.known.is_empty() {
+            return Vec::new();
+        }
+        let timestamp_ms = self.last_ms + 1;
+        let ended = self.known.iter().map(|known| {
+            let value = f64::from_bits(STALE);
+            match known.histograms.is_empty() {
+                true => TimeSeries {
+                    labels: known.labels.clone(),
+                    samples: vec![Point { value, timestamp_ms }],
+                    histograms: Vec::new(),
+                },
+                false => TimeSeries {
+                    labels: known.labels.clone(),
+                    samples: Vec::new(),
+                    histograms: vec![Native { sum: value, timestamp_ms, ..Native::default() }],
+                },
+            }
+        });
+        compressed(&WriteRequest { timeseries: ended.collect(), metadata: Vec::new() })
+    }
+
+    fn series(&self, family: &Family<'_>, timestamp_ms: i64) -> Vec<TimeSeries> {
+        let mut series = Vec::new();
+        for sample in &family.samples {
+            let own: Vec<(&str, &str)> =
+                sample.labels.iter().map(|(name, value)| (*name, value.as_ref())).collect();
+            let mut add = |suffix: &str, own: &[(&str, &str)], value: f64| {
+                series.push(TimeSeries {
+                    labels: self.pairs(&format!("{}{suffix}", family.name), own),
+                    samples: vec![Point { value, timestamp_ms }],
+                    histograms: Vec::new(),
+                });
+            };
+            match sample.value {
+                Value::Number(value) => add(suffix(family.kind), &own, value),
+                Value::Times(times) if self.has_native => series.push(TimeSeries {
+                    labels: self.pairs(family.name, &own),
+                    samples: Vec::new(),
+                    histograms: vec![native(times, timestamp_ms)],
+                }),
+                Value::Times(times) => {
+                    for (index, count) in cumulative(times).into_iter().enumerate() {
+                        let bound = bound(index, false);
+                        let own = [own.as_slice(), &[("le", bound.as_str())]].concat();
+                        add("_bucket", &own, count as f64);
+                    }
+                    add("_sum", &own, times.sum_ns() as f64 / 1e9);
+                    add("_count", &own, times.count() as f64);
+                }
+            }
+        }
+        series
+    }
+
+    /// All labels of a series, in the order that receivers want.
+    fn pairs(&self, name: &str, own: &[(&str, &str)]) -> Vec<Pair> {
+        let pair =
+            |name: &str, value: &str| Pair { name: name.to_owned(), value: value.to_owned() };
+        let shared = self.labels.iter().map(|label| pair(label.name(), label.value()));
+        let own = own.iter().filter(|(_, value)| !value.is_empty());
+        let own = own.map(|(name, value)| pair(name, value));
+        let mut pairs: Vec<Pair> =
+            [pair("__name__", name)].into_iter().chain(shared).chain(own).collect();
+        pairs.sort();
+        pairs
+    }
+}
+
+fn native(times: &plimsoll_core::Histogram, timestamp_ms: i64) -> Native {
+    let own = Exponential::of(times);
+    let spans = own.spans().into_iter().map(|(offset, length)| Span { offset, length });
+    Native {
+        count: Some(times.count()),
+        sum: times.sum_ns() as f64 / 1e9,
+        schema: own.schema,
+        zero_threshold: ZERO_THRESHOLD,
+        zero_count: Some(own.zero_count),
+        positive_spans: spans.collect(),
+        positive_deltas: own.deltas(),
+        timestamp_ms,
+    }
+}
+
+fn metadata(family: &Family<'_>) -> Metadata {
+    let kind = match family.kind {
+        Type::Counter => 1,
+        Type::Gauge => 2,
+        Type::Histogram => 3,
+        Type::Info => 6,
+    };
+    Metadata {
+        kind,
+        name: format!("{}{}", family.name, suffix(family.kind)),
+        help: family.help.to_owned(),
+        unit: family.unit.unwrap_or_default().to_owned(),
+    }
+}
+
+pub(crate) fn compressed(request: &WriteRequest) -> Vec<u8> {
+    let bytes = request.encode_to_vec();
+    let compressed = snap::raw::Encoder::new().compress_vec(&bytes);
+    compressed.expect("some hundred kilobytes are within the format's limit")
+}

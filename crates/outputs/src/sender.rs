@@ -1,0 +1,181 @@
+//! The thread of one receiver: makes a batch of each moment, and delivers batches in order.
+//!
+//! A batch that fails in passing is tried again, with growing pauses, until it is delivered, the
+//! backlog is full, or the time at the end is over. Whatever comes from the run meanwhile is made a
+//! batch first, so that a receiver that hangs does not hold it up.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver as Heard, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use plimsoll_core::live::LiveFigures;
+
+use crate::backlog::Backlog;
+use crate::encoder::Encoder;
+use crate::feed::Delivery;
+use crate::figures::{Ending, Figures, Kind, Moment, Totals};
+use crate::transport::{Fate, Transport};
+
+/// How much time a receiver is given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// For an answer.
+    pub answer: Duration,
+    /// For what is left at the end.
+    pub flush: Duration,
+    /// The pause before the second attempt. It doubles with each that fails.
+    pub pause: Duration,
+    /// The longest pause.
+    pub pause_max: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            answer: Duration::from_secs(5),
+            flush: Duration::from_secs(10),
+            pause: Duration::from_millis(250),
+            pause_max: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What a run tells.
+#[derive(Debug, Clone)]
+pub(crate) enum Told {
+    Began {
+        time_ns: u64,
+    },
+    Interval {
+        time_ns: u64,
+        live: Arc<LiveFigures>,
+    },
+    Ended {
+        time_ns: u64,
+        ending: Arc<Ending>,
+    },
+    /// What was encoded elsewhere.
+    Batch(Arc<[u8]>),
+}
+
+impl Told {
+    /// Has figures know of it. Gives what it is and what it added, if it is of a run.
+    pub(crate) fn note(&self, figures: &mut Figures) -> Option<(Kind, Totals)> {
+        Some(match self {
+            Self::Began { time_ns } => (Kind::Began, figures.begin(*time_ns)),
+            Self::Interval { time_ns, live } => (Kind::Interval, figures.add(*time_ns, live)),
+            Self::Ended { time_ns, ending } => (Kind::Ended, figures.end(*time_ns, ending)),
+            Self::Batch(_) => return None,
+        })
+    }
+}
+
+/// What one thread does.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    encoder: Encoder,
+    transport: Transport,
+    figures: Figures,
+    backlog: Backlog,
+    delivery: Delivery,
+    /// When the next attempt may be made.
+    not_before: Instant,
+    pause: Duration,
+    patience: Patience,
+}
+
+impl Sender {
+    pub(crate) fn new(
+        encoder: Encoder,
+        transport: Transport,
+        delivery: Delivery,
+        figures: Figures,
+        patience: Patience,
+    ) -> Self {
+        Self {
+            encoder,
+            transport,
+            figures,
+            backlog: Backlog::default(),
+            delivery,
+            not_before: Instant::now(),
+            pause: patience.pause,
+            patience,
+        }
+    }
+
+    /// Delivers what is told until nobody can tell more, and then what is left.
+    pub(crate) fn serve(mut self, heard: &Heard<Told>) -> Delivery {
+        loop {
+            let told = if self.backlog.is_empty() {
+                heard.recv().map_err(RecvTimeoutError::from)
+            } else {
+                heard.recv_timeout(self.not_before.saturating_duration_since(Instant::now()))
+            };
+            match told {
+                Ok(told) => self.take(&told),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            heard.try_iter().for_each(|told| self.take(&told));
+            if Instant::now() >= self.not_before {
+                self.attempt(self.patience.answer);
+            }
+        }
+        let farewell = self.encoder.farewell();
+        self.push(farewell);
+        self.flush(Instant::now() + self.patience.flush);
+        self.delivery.lost += self.backlog.len() as u64;
+        self.delivery
+    }
+
+    /// Makes a batch of what was told.
+    fn take(&mut self, told: &Told) {
+        if let Told::Batch(batch) = told {
+            self.push(batch.to_vec());
+        } else if let Some((kind, new)) = told.note(&mut self.figures) {
+            let batch = self.encoder.encode(&Moment { kind, new: &new, all: &self.figures });
+            self.push(batch);
+        }
+    }
+
+    fn push(&mut self, batch: Vec<u8>) {
+        if !batch.is_empty() {
+            self.delivery.lost += self.backlog.push(batch);
+        }
+    }
+
+    /// Tries to deliver the batch that is next.
+    fn attempt(&mut self, limit: Duration) {
+        let Some(batch) = self.backlog.first() else { return };
+        match self.transport.send(batch, limit) {
+            Fate::Delivered => {
+                self.delivery.delivered += 1;
+                self.backlog.pop();
+                self.pause = self.patience.pause;
+            }
+            Fate::Refused { reason } => {
+                self.delivery.lost += 1;
+                self.delivery.reason = Some(reason);
+                self.backlog.pop();
+            }
+            Fate::Retry { after, reason } => {
+                self.delivery.reason = Some(reason);
+                self.not_before = Instant::now() + after.unwrap_or(self.pause);
+                self.pause = (self.pause * 2).min(self.patience.pause_max);
+            }
+        }
+    }
+
+    /// Delivers what is left, as far as the time allows.
+    fn flush(&mut self, deadline: Instant) {
+        while !self.backlog.is_empty() && self.not_before < deadline {
+            std::thread::sleep(self.not_before.saturating_duration_since(Instant::now()));
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            self.attempt(left.min(self.patience.answer));
+        }
+    }
+}
