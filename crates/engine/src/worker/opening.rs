@@ -1,7 +1,7 @@
 //! Before the load: connections are opened and, where the plan says so, carry a first request each.
 //!
-//! First requests go through the same traffic as those of the load, on the connections that the load
-//! goes on with. They are recorded with the warm-up.
+//! First requests go through the same traffic as those of the load, on the connections that the
+//! load goes on with. They are recorded with the warm-up.
 
 use std::io;
 
@@ -31,8 +31,8 @@ pub struct Connected {
 }
 
 impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
-    /// Opens the connections: tries each once, until `limit_ns` at most. Where the plan asks for it,
-    /// each then carries a first request; how long that takes is up to the plan's timeout.
+    /// Opens the connections: tries each once, until `limit_ns` at most. Where the plan asks for
+    /// it, each then carries a first request; how long that takes is up to the plan's timeout.
     ///
     /// # Errors
     /// When the driver breaks.
@@ -118,7 +118,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         }
         let counted = recorder.status.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
         let met = recorder.errors.first().map(|error| error.sample.as_str());
-        let reason = met.or(error.map(|error| error.reason.as_str())).map(str::to_owned);
+        let reason = met.or_else(|| error.map(|it| it.reason.as_str())).map(str::to_owned);
         let statuses: Vec<u16> = counted.map(|(status, _)| status as u16).collect();
         let status = || statuses.last().map(|status| format!("a response had the status {status}"));
         let reason = reason.or_else(status);

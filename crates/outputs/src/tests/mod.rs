@@ -66,8 +66,8 @@ fn point(second: u64) -> Point {
     }
 }
 
-/// The result of a run of a number of such seconds, in which some requests were still open at the end
-/// and some never sent.
+/// The result of a run of a number of such seconds, in which some requests were still open at the
+/// end and some never sent.
 fn result(seconds: u64) -> RunResult {
     let tool = Tool { name: "plimsoll".to_owned(), version: "0".to_owned() };
     let mut result = RunResult::empty(tool, &Draft::new(Endpoint::http("x", 80, "/")));

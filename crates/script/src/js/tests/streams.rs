@@ -1,5 +1,5 @@
-//! The module `k6/experimental/streams`. What is wanted here was also seen with the streams of
-//! another implementation of the standard.
+//! The module `k6/experimental/streams`. The streams of another implementation of the standard
+//! give the same values.
 
 use super::*;
 

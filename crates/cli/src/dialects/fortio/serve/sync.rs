@@ -1,4 +1,5 @@
-//! `-sync URL`: fetches the results that an `index.tsv` or a bucket lists and that are not there yet.
+//! `-sync URL`: fetches the results that an `index.tsv` or a bucket lists and that are not there
+//! yet.
 
 use std::path::Path;
 use std::thread;
