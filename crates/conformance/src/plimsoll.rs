@@ -214,6 +214,7 @@ fn reading(result: RunResult) -> Reading {
         failed: Some(ledger.failed),
         timed_out: Some(ledger.timed_out),
         errors: Some(errors),
+        dropped: Some(ledger.shed + ledger.unsent),
         rate_rps: Some(result.rate.achieved_rps),
         unanswered_in_rate: 0,
         duration_s: Some(result.elapsed_ns as f64 / 1e9),

@@ -142,6 +142,7 @@ impl TesterAdapter for K6 {
             reading.ok_quantiles = quantiles(said.pointer(ok));
         }
         let dropped = sum("dropped_iterations");
+        reading.dropped = Some(dropped);
         if dropped > 0 {
             reading.causes.push(format!("dropped_iterations {dropped}"));
         }

@@ -32,6 +32,8 @@ pub struct Reading {
     pub timed_out: Option<u64>,
     /// Everything else that went wrong: connects, resets, broken responses.
     pub errors: Option<u64>,
+    /// Requests that were due and that it says it never sent.
+    pub dropped: Option<u64>,
     /// Requests per second, as the tester has it.
     pub rate_rps: Option<f64>,
     /// Requests without a response that it counts in that rate.

@@ -104,6 +104,7 @@ fn what_was_due_is_sent_or_dropped_aloud() {
         })
         .collect();
     let told = |errors| Reading { errors, ..Reading::default() };
+    let said = |dropped| Reading { dropped: Some(dropped), errors: Some(0), ..Reading::default() };
     let figure = match judge_catch_up(&told(None), &times) {
         Judgement::Pass { figure } => figure,
         other => panic!("{other:?}"),
@@ -112,6 +113,8 @@ fn what_was_due_is_sent_or_dropped_aloud() {
     let dropped = [&times[..1050], &times[2000..]].concat();
     assert!(!passes(&judge_catch_up(&told(None), &dropped)));
     assert!(passes(&judge_catch_up(&told(Some(950)), &dropped)));
+    assert!(passes(&judge_catch_up(&said(950), &dropped)));
+    assert!(!passes(&judge_catch_up(&said(0), &dropped)));
     let twice = [&times[..], &times[..50]].concat();
     assert!(!passes(&judge_catch_up(&told(None), &twice)));
 }
