@@ -242,8 +242,8 @@ pub struct Draft {
     pub masks: Masks,
 }
 
-/// The request that a connection carries before the load begins: the one that the plan has, once for
-/// each that may be in flight. It is kept apart in the result, with the warm-up.
+/// The request that a connection carries before the load begins: the one that the plan has, once
+/// for each that may be in flight. It is kept apart in the result, with the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstRequest {
     /// Whether a worker's connections take turns. Otherwise all send at once.

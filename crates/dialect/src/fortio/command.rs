@@ -283,7 +283,7 @@ impl Command {
         self.qps > 0.0
     }
 
-    /// Whether a server that takes no connection is no reason to give up: each call counts as failed.
+    /// Whether a server that takes no connection is no reason to give up: each call has failed.
     #[must_use]
     pub fn counts_initial_errors(&self) -> bool {
         self.allow_initial_errors || self.exactly > 0

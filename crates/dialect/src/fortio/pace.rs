@@ -135,8 +135,8 @@ pub fn schedule(command: &Command, deal: &Deal) -> Result<Schedule, TooMany> {
     Ok(Schedule::Times(times))
 }
 
-/// As many calls one after the other, each thread's rate added up. Where the first thread makes more
-/// calls than the others, fortio's last ones are its alone, and later than here.
+/// As many calls one after the other, each thread's rate added up. Where the first thread makes
+/// more calls than the others, fortio's last ones are its alone, and later than here.
 fn even(command: &Command, deal: &Deal) -> Schedule {
     let qps = command.qps;
     // The calls of a thread take as long as its rate says, the stretched gaps included.

@@ -1,7 +1,7 @@
 //! Before the load: connections are opened and, where the plan says so, carry a first request each.
 //!
-//! First requests go through the same traffic as those of the load, on the connections that the load
-//! goes on with. They are recorded with the warm-up.
+//! First requests go through the same traffic as those of the load, on the connections that the
+//! load goes on with. They are recorded with the warm-up.
 
 use std::io;
 
@@ -31,8 +31,8 @@ pub struct Connected {
 }
 
 impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
-    /// Opens the connections: tries each once, until `limit_ns` at most. Where the plan asks for it,
-    /// each then carries a first request; how long that takes is up to the plan's timeout.
+    /// Opens the connections: tries each once, until `limit_ns` at most. Where the plan asks for
+    /// it, each then carries a first request; how long that takes is up to the plan's timeout.
     ///
     /// # Errors
     /// When the driver breaks.

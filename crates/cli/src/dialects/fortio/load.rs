@@ -70,8 +70,8 @@ pub(super) fn load(command: &Command) -> Result<ExitCode, Refused> {
         }
     }
     report(command, &deal, &result, started, &parts)?;
-    // The original reports a run that Ctrl-C ended like any other. Other signals end it at once, with
-    // their code and without a report.
+    // The original reports a run that Ctrl-C ended like any other. Other signals end it at once,
+    // with their code and without a report.
     let ended = caught.and_then(|caught: Caught| caught.code_but_of_interrupt());
     Ok(ended.unwrap_or(ExitCode::SUCCESS))
 }

@@ -1,5 +1,5 @@
-//! Expressions with which programs and scripts read fortio's JSON, run over fortio's and over ours by
-//! jq and Python: what has the same value in each run is the same.
+//! Expressions with which programs and scripts read fortio's JSON, run over fortio's and over ours
+//! by jq and Python: what has the same value in each run is the same.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! fortio's server and ours, side by side: the same answers to the same requests; and what each makes
-//! of the other's results.
+//! fortio's server and ours, side by side: the same answers to the same requests; and what each
+//! makes of the other's results.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -175,7 +175,7 @@ fn runs_over_rest_come_to_the_same() {
             serde_json::from_slice(&unchunked(&head, body)).expect("JSON")
         };
         let (mut our, mut their) = (of(&ours), of(&theirs));
-        // What is added stands at the end, and what is measured is another each time.
+        // What we add stands at the end, and measured values differ each time.
         for key in ["CorrectedDurationHistogram", "Ledger", "Verdict", "VerdictCauses"] {
             our.as_object_mut().expect("an object").remove(key);
         }

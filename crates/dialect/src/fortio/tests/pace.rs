@@ -101,8 +101,8 @@ const RAISED: &str = "Increasing the number of calls to the minimum of 2 with 1 
                       will increase";
 
 /// What fortio printed with two processors: the line before the load behind `Starting at `, the
-/// warning, the calls that it made, and how long they took, less what its timers were late. The last
-/// call was due then.
+/// warning, the calls that it made, and how long they took, less what its timers were late. The
+/// last call was due then.
 #[test]
 fn what_fortio_said_and_did() {
     for (flags, said, warned, calls, took_ms) in [
@@ -319,7 +319,7 @@ fn what_fortio_said_and_did() {
     }
 }
 
-/// As fast as possible, nothing is due: it is said, and that many calls are made.
+/// As fast as possible, nothing is due: that many calls are made.
 #[test]
 fn what_fortio_said_at_its_greatest_speed() {
     for (flags, said, total) in [

@@ -1,4 +1,4 @@
-//! `-sync URL`: fetches the results that an `index.tsv` or a bucket lists and that are not there yet.
+//! `-sync URL`: fetches the results that an `index.tsv` or a bucket lists, unless they are there.
 
 use std::path::Path;
 use std::thread;
