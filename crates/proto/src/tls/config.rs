@@ -57,7 +57,7 @@ pub enum TlsConfigError {
     /// A protocol name for ALPN is empty or longer than 255 bytes (RFC 7301 section 3.1).
     #[error("an ALPN protocol name has 1 to 255 bytes")]
     Alpn,
-    /// None of the named cipher suites can be offered, and TLS 1.3, whose suites always are, is off.
+    /// None of the named cipher suites can be offered, and TLS 1.3, which needs none, is off.
     #[error(
         "of the cipher suites of TLS 1.2 that are named, none can be offered: \
          name one with ECDHE and AES-GCM or ChaCha20-Poly1305, or allow TLS 1.3"
