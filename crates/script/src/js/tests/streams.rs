@@ -6,7 +6,8 @@ use super::*;
 /// What an iteration of `body` logs, each value in a word.
 fn logged(body: &str) -> Vec<String> {
     let (lines, ending) = trace(&format!(
-        "import * as streams from 'k6/experimental/streams'; import {{ setTimeout }} from 'k6/timers';
+        "import * as streams from 'k6/experimental/streams';
+         import {{ setTimeout }} from 'k6/timers';
          const {{ ReadableStream, WritableStream, CountQueuingStrategy }} = streams;
          const log = (...values) => console.log(values.map(String).join(' '));
          const tick = () => new Promise((resolve) => setTimeout(resolve, 1));
@@ -30,10 +31,15 @@ fn chunks_are_read_in_order() {
             "a source is asked for as much as there is room for",
             "let n = 0;
              const stream = new ReadableStream({
-                 pull(to) { log('pull', to.desiredSize); n += 1; if (n > 2) to.close(); else to.enqueue(n); },
+                 pull(to) {
+                     log('pull', to.desiredSize); n += 1;
+                     if (n > 2) to.close(); else to.enqueue(n);
+                 },
              }, { highWaterMark: 2 });
              const reader = stream.getReader();
-             for (;;) { const { done, value } = await reader.read(); log(done, value); if (done) break; }
+             for (let isDone = false; !isDone;) {
+                 const { done, value } = await reader.read(); log(done, value); isDone = done;
+             }
              await reader.closed; reader.releaseLock(); log(stream.locked);",
             &["pull 2", "false 1", "pull 2", "false 2", "pull 2", "true undefined", "false"],
         ),
@@ -80,12 +86,14 @@ fn chunks_are_written_one_at_a_time() {
         (
             "a writer waits for room",
             "const stream = new WritableStream({
-                 start() { log('start'); }, async write(chunk) { await tick(); log('wrote', chunk); },
+                 start() { log('start'); },
+                 async write(chunk) { await tick(); log('wrote', chunk); },
                  close() { log('close'); },
              });
              const writer = stream.getWriter(); const writes = [];
              for (const chunk of [1, 2]) {
-                 await writer.ready; writes.push(writer.write(chunk)); log('room', writer.desiredSize);
+                 await writer.ready; writes.push(writer.write(chunk));
+                 log('room', writer.desiredSize);
              }
              await Promise.all(writes); await writer.close(); await writer.closed;
              await writer.close().catch((error) => log(error.name));
@@ -107,10 +115,12 @@ fn chunks_are_written_one_at_a_time() {
         (
             "a writer that gives up",
             "const writer = new WritableStream({
-                 async write(chunk) { await tick(); log('wrote', chunk); }, abort(why) { log('abort', why); },
+                 async write(chunk) { await tick(); log('wrote', chunk); },
+                 abort(why) { log('abort', why); },
              }).getWriter();
              await writer.ready;
-             const first = writer.write(1); const second = writer.write(2).catch((why) => log('second', why));
+             const first = writer.write(1);
+             const second = writer.write(2).catch((why) => log('second', why));
              await writer.abort('enough'); await first; await second;
              await writer.closed.catch((why) => log('closed', why));",
             &["wrote 1", "abort enough", "second enough", "closed enough"],
