@@ -115,19 +115,30 @@ pub struct Delivery {
     pub lost: u64,
     /// What went wrong last, if anything did.
     pub reason: Option<String>,
+    /// Whether nothing scraped the last figures, where a receiver has to come for them.
+    pub is_unseen: bool,
 }
 
 impl Delivery {
     pub(crate) fn to(receiver: &Receiver) -> Self {
-        Self { receiver: receiver.to_string(), delivered: 0, lost: 0, reason: None }
+        Self {
+            receiver: receiver.to_string(),
+            delivered: 0,
+            lost: 0,
+            reason: None,
+            is_unseen: false,
+        }
     }
 
     /// What the user has to know of it: that something was lost, and why.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
-        let Self { receiver, delivered, lost, reason } = self;
+        let Self { receiver, delivered, lost, reason, is_unseen } = self;
         let all = delivered + lost;
         let reason = reason.as_deref().unwrap_or("the tester had no time for it");
+        if *is_unseen {
+            return Some(format!("output {receiver}: {reason}"));
+        }
         (*lost > 0).then(|| {
             format!("output {receiver}: {lost} of {all} batches were not delivered: {reason}")
         })
@@ -245,6 +256,7 @@ impl Ended {
             delivered: 0,
             lost: 1,
             reason: Some("it did not end in time".to_owned()),
+            is_unseen: false,
         });
         delivery.lost += dropped;
         delivery

@@ -104,9 +104,9 @@ impl Scrape {
         shown.is_over = true;
         delivery.delivered = shown.scrapes;
         if has_begun && !shown.is_seen {
-            delivery.lost = 1;
+            delivery.is_unseen = true;
             let seconds = self.linger.as_secs_f64();
-            delivery.reason = Some(format!("nobody scraped the last figures within {seconds} s"));
+            delivery.reason = Some(format!("nothing scraped the last figures within {seconds} s"));
         }
         drop(shown);
         // It waits for a connection, so it is given one.

@@ -1,7 +1,8 @@
 //! What a run tells its outputs, and when on the wall clock it happened.
 //!
 //! Times are those of the run's own intervals from the start of the measured part, so that figures
-//! of an interval have the time of its end whenever they were told.
+//! of an interval have the time of its end whenever they were told. An interval that the end of the
+//! run cut short has ended by now: receivers do not show what lies in the future.
 
 use std::time::SystemTime;
 
@@ -25,8 +26,7 @@ impl<'a> Feeding<'a> {
 
     /// The measured part begins.
     pub(crate) fn began(&mut self) {
-        let since = clock::wall_time().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.began_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        self.began_ns = wall_ns();
         if let Some(feed) = self.feed {
             feed.began(self.began_ns);
         }
@@ -35,7 +35,8 @@ impl<'a> Feeding<'a> {
     /// An interval is over, the last of these figures.
     pub(crate) fn interval(&self, figures: &LiveFigures) {
         if let (Some(feed), Some(point)) = (self.feed, &figures.last) {
-            feed.interval(self.began_ns + point.t_ns + point.interval_ns, figures);
+            let end_ns = self.began_ns + point.t_ns + point.interval_ns;
+            feed.interval(end_ns.min(wall_ns()), figures);
         }
     }
 
@@ -45,4 +46,10 @@ impl<'a> Feeding<'a> {
             feed.ended(self.began_ns + result.elapsed_ns, result);
         }
     }
+}
+
+/// The wall clock, ns since 1970.
+fn wall_ns() -> u64 {
+    let since = clock::wall_time().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
