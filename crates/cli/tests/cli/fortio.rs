@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::closed::ClosedPort;
 use crate::support::{Finished, Server, check_schema, plimsoll, run};
 
-fn load(flags: &[&str], target: &str) -> Finished {
+pub(crate) fn load(flags: &[&str], target: &str) -> Finished {
     run(&mut plimsoll(&[&["fortio", "load"], flags, &[target]].concat()))
 }
 
@@ -141,7 +141,8 @@ fn what_cannot_be_is_refused_before_the_load() {
         (&["-timeout", "99999h"], url, "-timeout is too long"),
         (&["-H", "na me:x"], url, "header name is not a token"),
         (&[], "ftp://a/", "unknown scheme 'ftp'"),
-        (&[], "tcp://127.0.0.1:1", "tcp:// is not done here"),
+        (&[], "tcp://127.0.0.1", "'tcp://127.0.0.1' has no port: write tcp://HOST:PORT"),
+        (&[], "tcp://127.0.0.1:1/x", "has a path: write tcp://127.0.0.1:1"),
         (&["-access-log-file", "no/such/log"], url, "cannot write -access-log-file"),
     ] {
         let finished = load(flags, target);
@@ -155,9 +156,9 @@ fn what_cannot_be_is_refused_before_the_load() {
 }
 
 /// A server of fortio's kind, ended when it is dropped.
-struct FortioServer {
+pub(crate) struct FortioServer {
     child: std::process::Child,
-    http: String,
+    pub(crate) http: String,
     log: Vec<String>,
 }
 
@@ -183,7 +184,7 @@ impl FortioServer {
         Self { child, http, log }
     }
 
-    fn all() -> (tempfile::TempDir, Self) {
+    pub(crate) fn all() -> (tempfile::TempDir, Self) {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().display().to_string();
         let flags = [
@@ -205,7 +206,7 @@ impl FortioServer {
     }
 
     /// The address of the server whose line of the log has this word.
-    fn address(&self, word: &str) -> String {
+    pub(crate) fn address(&self, word: &str) -> String {
         let line = self.log.iter().find(|line| line.contains(word)).expect(word);
         let (_, rest) = line.split_once("listening on tcp ").expect("an address");
         rest.chars().take_while(|c| c.is_ascii_digit() || matches!(c, '.' | ':')).collect()
@@ -220,13 +221,13 @@ impl FortioServer {
         self.ask(&format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"))
     }
 
-    fn json(&self, path: &str) -> Value {
+    pub(crate) fn json(&self, path: &str) -> Value {
         let (head, body) = self.get(path);
         serde_json::from_slice(&body).unwrap_or_else(|error| panic!("{path}: {error}: {head}"))
     }
 }
 
-fn ask(address: &str, request: &str) -> (String, Vec<u8>) {
+pub(crate) fn ask(address: &str, request: &str) -> (String, Vec<u8>) {
     use std::io::{Read as _, Write as _};
     let mut stream = std::net::TcpStream::connect(address).expect("a server");
     stream.write_all(request.as_bytes()).expect("sent");
@@ -371,6 +372,8 @@ fn clients_show_what_a_server_answers() {
         (&[], "", 0, 0, "stderr"),
         (&["-quiet"], "?status=503", 1, 0, "stderr"),
         (&["-quiet"], "?status=204", 1, 0, "stderr"),
+        (&["-L"], "?status=302&header=Location:/b?c", 0, 0, "nowhere"),
+        (&["-L", "-payload", "abc"], "?status=307&header=Location:b", 0, 3, "nowhere"),
     ] {
         let url = url(path);
         let shown = fortio(&[&["curl"], flags, &[&url]].concat());
@@ -388,6 +391,17 @@ fn clients_show_what_a_server_answers() {
     let nobody = fortio(&["curl", &closed.url()]);
     assert_eq!((nobody.code, nobody.stdout.as_str()), (Some(1), ""), "{nobody:?}");
     assert!(nobody.stderr.contains("Error status -1"), "{nobody:?}");
+
+    let circle = crate::fortio_echo::serve(|mut stream| {
+        use std::io::{Read as _, Write as _};
+        let answer = b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n";
+        while stream.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {
+            let _ = stream.write_all(answer);
+        }
+    });
+    let endless = fortio(&["curl", "-L", &format!("http://{circle}")]);
+    assert_eq!((endless.code, endless.stdout.as_str()), (Some(1), ""), "{endless:?}");
+    assert!(endless.stderr.contains("stopped after 10 redirects"), "{endless:?}");
 
     let grpc = server.address("grpc");
     let pings = fortio(&["grpcping", "-n", "2", &grpc]);

@@ -17,6 +17,8 @@ mod find;
 mod flags;
 mod foreign;
 mod fortio;
+mod fortio_echo;
+mod fortio_multi;
 mod gates;
 mod k6;
 mod k6_grpc;

@@ -52,6 +52,26 @@ pub enum Call {
     Method(String),
 }
 
+/// What carries bytes that a server sends back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// A connection of TCP.
+    Tcp,
+    /// Datagrams of UDP.
+    Udp,
+}
+
+impl Carrier {
+    /// Its name in logs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+}
+
 /// Where and how each call is logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessLog {
@@ -158,6 +178,10 @@ pub struct Command {
     pub std_client: bool,
     /// Whether connections are kept open.
     pub keep_alive: bool,
+    /// Whether `-halfclose` was given, which is about connections that are not.
+    pub half_close: bool,
+    /// Whether redirects are followed; never by a load.
+    pub follows_redirects: bool,
     /// Limit of a call, ns.
     pub timeout_ns: i64,
     /// Limit of a call over UDP, ns.
@@ -228,6 +252,8 @@ impl Command {
             h2: false,
             std_client: false,
             keep_alive: true,
+            half_close: false,
+            follows_redirects: false,
             timeout_ns: 3_000_000_000,
             udp_timeout_ns: 750_000_000,
             insecure: false,
@@ -245,6 +271,17 @@ impl Command {
         }
     }
 
+    /// What is loaded without a protocol; `None`: HTTP or gRPC.
+    #[must_use]
+    pub fn carrier(&self) -> Option<Carrier> {
+        match self.target.split_once("://") {
+            _ if self.call.is_some() => None,
+            Some(("tcp", _)) => Some(Carrier::Tcp),
+            Some(("udp", _)) => Some(Carrier::Udp),
+            _ => None,
+        }
+    }
+
     /// Whether the run is at a rate.
     #[must_use]
     pub fn has_rate(&self) -> bool {
@@ -254,7 +291,8 @@ impl Command {
     /// Whether Go's client would be used: its results have no sizes of heads.
     #[must_use]
     pub fn is_std_client(&self) -> bool {
-        self.std_client || self.h2 || self.target.starts_with("https://")
+        let is_asked_for = self.std_client || self.h2 || self.follows_redirects;
+        is_asked_for || self.target.starts_with("https://")
     }
 
     /// The URL to call: `http://` unless another scheme was given.

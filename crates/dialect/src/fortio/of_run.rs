@@ -6,9 +6,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use plimsoll_core::RunResult;
 use plimsoll_core::details::{Buckets, Calls, CallsPlan, Tally};
+use plimsoll_core::result::Bytes;
 
 use super::buckets::{Form, approximated, counted, export};
 use super::command::{Call, Command, Payload, version};
+use super::echo::socket;
 use super::pace::Deal;
 use super::plan::user_agent;
 use super::result::{Exported, FortioResult, Grpc, Http, Own, Protocol};
@@ -34,6 +36,15 @@ pub struct Host<'a> {
     pub name: &'a str,
     /// When the run started.
     pub started: WallTime,
+}
+
+/// What belongs to a run and is not in its own result.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Surroundings<'a> {
+    /// What `-payload-file` held.
+    pub payload: &'a [u8],
+    /// What the warm-up sent and received.
+    pub warm_up: Bytes,
 }
 
 /// What a run came to.
@@ -82,14 +93,14 @@ fn sizes_form(resolution: f64) -> Form<'static> {
     Form { unit: 1.0, resolution, offset: 0.0, percentiles: &[] }
 }
 
-/// What a run of a command came to; `payload` is what `-payload-file` held.
+/// What a run of a command came to.
 #[must_use]
 pub fn outcome(
     command: &Command,
     deal: &Deal,
     run: &RunResult,
     host: Host<'_>,
-    payload: &[u8],
+    surroundings: Surroundings<'_>,
 ) -> Outcome {
     let nothing = Calls::default();
     let calls = run.details.calls.as_deref().unwrap_or(&nothing);
@@ -101,9 +112,13 @@ pub fn outcome(
         true => duration_histogram.count as f64 / seconds,
         false => 0.0,
     };
-    let protocol = match &command.call {
-        Some(call) => Protocol::Grpc(Box::new(grpc(command, call, run))),
-        None => Protocol::Http(Box::new(http(command, run, calls, times, payload))),
+    let Surroundings { payload, warm_up } = surroundings;
+    let protocol = match (&command.call, command.carrier()) {
+        (Some(call), _) => Protocol::Grpc(Box::new(grpc(command, call, run))),
+        (None, Some(carrier)) => {
+            Protocol::Socket(Box::new(socket(command, carrier, run, calls, warm_up)))
+        }
+        (None, None) => Protocol::Http(Box::new(http(command, run, calls, times, payload))),
     };
     let result = FortioResult {
         run_type: run_type(command),
@@ -160,7 +175,10 @@ fn labels(command: &Command, host: &str) -> String {
 
 pub(super) fn run_type(command: &Command) -> String {
     let of_call = match &command.call {
-        None => return "HTTP".to_owned(),
+        None => match command.carrier() {
+            Some(carrier) => return carrier.name().to_ascii_uppercase(),
+            None => return "HTTP".to_owned(),
+        },
         Some(Call::Health(service)) => format!("GRPC Health for '{service}'"),
         Some(Call::Ping { delay_ns: 0 }) => "GRPC Ping".to_owned(),
         Some(Call::Ping { delay_ns }) => {
@@ -236,7 +254,7 @@ fn grpc(command: &Command, call: &Call, run: &RunResult) -> Grpc {
 }
 
 /// Counts that are not 0.
-fn named<const N: usize>(counts: [(&str, u64); N]) -> BTreeMap<String, i64> {
+pub(super) fn named<const N: usize>(counts: [(&str, u64); N]) -> BTreeMap<String, i64> {
     let there = counts.into_iter().filter(|(_, count)| *count > 0);
     there.map(|(name, count)| (name.to_owned(), count as i64)).collect()
 }
@@ -281,7 +299,7 @@ fn http(
         http10: command.http10,
         h2: command.h2,
         disable_keep_alive: !command.keep_alive,
-        allow_half_close: false,
+        allow_half_close: command.half_close,
         follow_redirects: false,
         resolve: command.resolve.clone(),
         http_req_time_out: command.timeout_ns,
@@ -305,7 +323,7 @@ fn http(
 }
 
 /// How many sockets each connection of the run used.
-fn sockets(calls: &Calls) -> BTreeMap<u32, i64> {
+pub(super) fn sockets(calls: &Calls) -> BTreeMap<u32, i64> {
     let mut sockets = BTreeMap::new();
     for ((connection, _), tally) in &calls.opens {
         *sockets.entry(*connection).or_default() += tally.count as i64;
@@ -313,7 +331,7 @@ fn sockets(calls: &Calls) -> BTreeMap<u32, i64> {
     sockets
 }
 
-fn address(calls: &Calls, number: u16) -> &str {
+pub(super) fn address(calls: &Calls, number: u16) -> &str {
     calls.addresses.get(usize::from(number)).map_or("", String::as_str)
 }
 

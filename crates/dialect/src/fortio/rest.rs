@@ -176,6 +176,7 @@ impl RestRun {
         command.resolve = arguments.text("resolve").to_owned();
         if let Some(text) = text("timeout") {
             command.timeout_ns = duration_of(&text)?;
+            command.udp_timeout_ns = command.timeout_ns;
         }
         for line in arguments.texts("H").chain(arguments.listed("headers")) {
             if line.is_empty() {

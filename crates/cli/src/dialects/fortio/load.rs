@@ -8,13 +8,14 @@ use std::thread;
 
 use plimsoll_core::details::Calls;
 use plimsoll_core::plan::PlanErrors;
+use plimsoll_core::result::Bytes;
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_dialect::WallTime;
 use plimsoll_dialect::fortio::pace::{Change, Deal, schedule};
 use plimsoll_dialect::fortio::result::FortioResult;
 use plimsoll_dialect::fortio::text::{self, Limit, Load, Summary};
 use plimsoll_dialect::fortio::{
-    self, Attribute, Command, FLAGS, Host, Level, LogLevel, Outcome, Parts,
+    self, Attribute, Command, FLAGS, Host, Level, LogLevel, Outcome, Surroundings,
 };
 use plimsoll_engine::RunError;
 use plimsoll_runner::{Beside, Handle, Runner, RunnerError};
@@ -50,9 +51,10 @@ pub(super) fn load(command: &Command) -> Result<(), Refused> {
     };
     say(&text::banner(&load));
     begin(command);
-    if command.exactly == 0 {
-        warm_up(command, command.warm_up(endpoint, &parts))?;
-    }
+    let warm_up = match command.exactly {
+        0 => warm_up(command, command.warm_up(endpoint, &parts))?,
+        _ => Bytes::default(),
+    };
     match deal.change {
         Change::None => {}
         Change::Raised => {
@@ -83,7 +85,8 @@ pub(super) fn load(command: &Command) -> Result<(), Refused> {
             super::log(command.log_level, Level::Warning, "Calls left out of the log", &attributes);
         }
     }
-    report(command, &deal, &result, started, &parts)
+    let surroundings = Surroundings { payload: &parts.payload, warm_up };
+    report(command, &deal, &result, started, surroundings)
 }
 
 /// Carries a load out and prints nothing: the caller shows the result. `started` is given a hand on
@@ -101,11 +104,14 @@ pub(super) fn measure(
     let parts = parts(command)?;
     let endpoint = endpoint(command)?;
     let plan = ready(command.plan(endpoint.clone(), &parts, &deal, schedule), &FLAGS)?;
+    let mut surroundings = Surroundings { payload: &parts.payload, ..Surroundings::default() };
     if command.exactly == 0 {
         let warm_up = ready(command.warm_up(endpoint, &parts), &FLAGS)?.into();
         let runner = Runner::new(&warm_up, Beside::default());
         // Errors of the warm-up show again in the run, where they count.
-        let _ = runner.run(&mut |_| {});
+        if let Ok(ran) = runner.run(&mut |_| {}) {
+            surroundings.warm_up = ran.result.bytes;
+        }
     }
     let scenarios = plan.into();
     let runner = Runner::new(&scenarios, Beside::default());
@@ -114,7 +120,7 @@ pub(super) fn measure(
     let run = runner.run(&mut |_| {}).map_err(explain)?.result;
     let name = rustix::system::uname();
     let host = Host { name: &name.nodename().to_string_lossy(), started: began };
-    Ok(fortio::outcome(command, &deal, &run, host, &parts.payload).result)
+    Ok(fortio::outcome(command, &deal, &run, host, surroundings).result)
 }
 
 fn described<'a>(
@@ -142,6 +148,16 @@ fn described<'a>(
 
 /// Says that a test begins.
 fn begin(command: &Command) {
+    if let Some(carrier) = command.carrier() {
+        let (target, threads) = (&command.target, command.threads);
+        let qps = if command.has_rate() { command.qps } else { -1.0 };
+        let text = format!(
+            "Starting {} test for {target} with {threads} threads at {qps:.1} qps",
+            carrier.name()
+        );
+        log(command, Level::Info, &text, &[]);
+        return;
+    }
     let text = if command.call.is_some() { "Starting grpc test" } else { "Starting http test" };
     let warmup = if command.sequential_warmup { "sequential" } else { "parallel" };
     let attributes = [
@@ -154,16 +170,17 @@ fn begin(command: &Command) {
     log(command, Level::Info, text, &attributes);
 }
 
-/// Makes one call on each connection. Unless errors are allowed, one that fails ends all.
-fn warm_up(command: &Command, plan: Result<Plan, PlanErrors>) -> Result<(), Refused> {
+/// Makes one call on each connection; gives what they sent and received. Unless errors are allowed,
+/// as they are without a protocol, one that fails ends all.
+fn warm_up(command: &Command, plan: Result<Plan, PlanErrors>) -> Result<Bytes, Refused> {
     let result = carry_out(command, ready(plan, &FLAGS)?);
-    if command.allow_initial_errors {
-        return Ok(());
+    if command.allow_initial_errors || command.carrier().is_some() {
+        return Ok(result.map_or_else(|_| Bytes::default(), |result| result.bytes));
     }
     let result = result?;
     let ledger = &result.ledger;
     if ledger.ok == ledger.scheduled || result.interrupted {
-        return Ok(());
+        return Ok(result.bytes);
     }
     let is_good = |status: u16| (200..300).contains(&status) || status == 418;
     let bad = result.status.keys().find(|status| !is_good(**status));
@@ -199,12 +216,12 @@ fn report(
     deal: &Deal,
     run: &RunResult,
     started: WallTime,
-    parts: &Parts,
+    surroundings: Surroundings<'_>,
 ) -> Result<(), Refused> {
     let name = rustix::system::uname();
     let host = Host { name: &name.nodename().to_string_lossy(), started };
     let Outcome { result, sleeps, behind, connections } =
-        fortio::outcome(command, deal, run, host, &parts.payload);
+        fortio::outcome(command, deal, run, host, surroundings);
     log_bad(command, run);
     let calls = result.duration_histogram.count;
     if command.log_level <= LogLevel::Warning {

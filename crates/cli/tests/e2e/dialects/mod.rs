@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod fortio;
+mod fortio_echo;
 mod k6;
 mod k6_grpc;
 mod k6_sockets;

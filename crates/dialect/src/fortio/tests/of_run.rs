@@ -11,7 +11,7 @@ use crate::fortio::buckets::{Form, approximated, export};
 use crate::fortio::pace::{Deal, schedule};
 use crate::fortio::result::{Exported, FortioResult, Protocol};
 use crate::fortio::text::{Summary, corrected};
-use crate::fortio::{Host, LogLevel, Outcome, Parts, outcome};
+use crate::fortio::{Host, LogLevel, Outcome, Parts, Surroundings, outcome};
 
 const FORM: Form<'static> =
     Form { unit: 1e9, resolution: 0.001, offset: 0.0, percentiles: &[50.0, 75.0, 99.9] };
@@ -125,7 +125,7 @@ fn ran(flags: &str) -> Outcome {
     run.details.calls = Some(Box::new(calls));
     let started = WallTime { unix_ns: 1_795_331_238_000_000_000, offset_s: 0 };
     let host = Host { name: "vm.example", started };
-    outcome(&command, &Deal::of(&command), &run, host, b"")
+    outcome(&command, &Deal::of(&command), &run, host, Surroundings::default())
 }
 
 #[test]
