@@ -8,6 +8,24 @@ use plimsoll_core::secret::Masks;
 const HTTP: &[(&str, u16)] = &[("http", 80), ("https", 443)];
 const LOADED: &[(&str, u16)] = &[("http", 80), ("https", 443), ("ws", 80), ("wss", 443)];
 
+/// Those without a protocol, and without a port of their own.
+const PLAIN: &[(&str, u16)] = &[("tcp", 0), ("udp", 0)];
+
+/// Reads where an echo is, as `tcp://HOST:PORT` or `udp://HOST:PORT`.
+///
+/// # Errors
+/// What is wrong with it and what to write instead, in one line.
+pub(crate) fn parse_echo(text: &str) -> Result<Endpoint, String> {
+    let endpoint = parse_of(PLAIN, text)?;
+    if endpoint.port == 0 {
+        return Err(format!("'{text}' has no port: write {}://HOST:PORT", endpoint.scheme));
+    }
+    if endpoint.path.reveal() != "/" {
+        return Err(format!("'{text}' has a path: write {endpoint}"));
+    }
+    Ok(endpoint)
+}
+
 /// Reads a URL of HTTP.
 ///
 /// # Errors
@@ -122,6 +140,23 @@ mod tests {
             assert_eq!((endpoint.port, endpoint.is_websocket()), (port, true), "{text}");
             let error = parse(text).expect_err(text);
             assert!(error.contains("write http://"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_echo_has_a_port_and_no_path() {
+        for (text, host) in [("tcp://a:81", "a"), ("TCP://a:81/", "a"), ("tcp://[::1]:81", "::1")] {
+            let endpoint = parse_echo(text).expect(text);
+            assert_eq!((endpoint.host.as_str(), endpoint.port), (host, 81));
+        }
+        for (text, says) in [
+            ("tcp://a", "write tcp://HOST:PORT"),
+            ("tcp://a:81/x", "write tcp://a:81"),
+            ("tcp://:81", "no host"),
+            ("tcp://a:99999", "1 to 65535"),
+        ] {
+            let error = parse_echo(text).expect_err(text);
+            assert!(error.contains(says) && !error.contains('\n'), "{error}");
         }
     }
 

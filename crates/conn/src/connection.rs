@@ -180,7 +180,8 @@ impl<P: Protocol> Connection<P> {
         if let Some(header) = setup.proxy_header {
             let to = match &route.to {
                 Address::Tcp(address) => Some(*address),
-                Address::Unix(_) => None,
+                // Neither carries a PROXY protocol header with addresses in it.
+                Address::Udp(_) | Address::Unix(_) => None,
             };
             header.write(&mut scratch.out, driver.local_address(self.socket), to);
         }

@@ -181,6 +181,12 @@ pub enum Failure {
     /// Bytes came though no request was open.
     #[error("the server sent bytes that answer no request")]
     Unsolicited,
+    /// The answer is not what was sent, where that is what comes back.
+    #[error("the server sent back other bytes than it got")]
+    NotEchoed,
+    /// The datagram that came back is shorter than the one that was sent.
+    #[error("the server sent back a shorter datagram than it got")]
+    CutShort,
     /// The server closed with requests open.
     #[error("the server closed the connection before the response")]
     Closed,
@@ -213,6 +219,8 @@ impl Failure {
             Self::Goodbye(kind) => kind,
             Self::Tunnel(_) => "tunnel_refused",
             Self::Unsolicited => "unsolicited",
+            Self::NotEchoed => "not_echoed",
+            Self::CutShort => "cut_short",
             Self::Closed | Self::ClosedEarly | Self::Ungreeted(_) => "closed",
         }
     }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod connection;
+mod echo;
 mod event;
 pub mod grpc;
 mod http1;
@@ -16,6 +17,7 @@ mod setup;
 mod websocket;
 
 pub use connection::{Connection, State};
+pub use echo::{Echo, EchoRequest, EchoSettings};
 pub use event::{
     ExchangeId, Failure, Head, OTHER_PROTOCOL, PeerClose, Progress, REFUSED, Response, fields,
 };

@@ -7,7 +7,7 @@ use crate::phase::Phase;
 
 /// Every name. [`Recorder::error`](crate::recorder::Recorder::error) takes no other, and each has a
 /// section in `docs/errors.md` or one of its siblings.
-pub const ERROR_KINDS: [&str; 161] = [
+pub const ERROR_KINDS: [&str; 163] = [
     // The operating system refused.
     "refused",
     "reset",
@@ -24,6 +24,8 @@ pub const ERROR_KINDS: [&str; 161] = [
     // The connection ended, or the way to the server.
     "closed",
     "unsolicited",
+    "not_echoed",
+    "cut_short",
     "tunnel_refused",
     // The server says that it has not processed the request.
     "request_refused",

@@ -195,11 +195,16 @@ impl<E: Encoding> Assignment<E> {
     pub fn driver_options(&self) -> DriverOptions {
         let origins = 1 + self.origins.len() as u32;
         let sockets = self.share(self.plan.connections_limit()) * origins;
+        // A datagram is received whole or cut.
+        let datagram_bytes = match self.plan.endpoint.is_datagram() {
+            true => self.prepared.request_bytes_max() as u32,
+            false => 0,
+        };
         DriverOptions {
             sockets,
             reserved: sockets,
             receivers: sockets,
-            receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
+            receive_buffer_bytes: RECEIVE_BUFFER_BYTES.max(datagram_bytes),
             long_lived: !self.plan.connects_per_request(),
             spin: self.spin,
             receive_timestamps: self.plan.timestamps == Timestamps::Kernel,

@@ -193,8 +193,14 @@ mod tests {
     fn every_kind_is_listed() {
         let of_system = KINDS.into_iter().map(|(_, name)| name);
         let own = [NO_FILES, OTHER, TIMEOUT, ABANDONED, plimsoll_conn::REFUSED];
-        let failures =
-            [Failure::Tunnel(403), Failure::Unsolicited, Failure::Closed, Failure::ClosedEarly];
+        let failures = [
+            Failure::Tunnel(403),
+            Failure::Unsolicited,
+            Failure::NotEchoed,
+            Failure::CutShort,
+            Failure::Closed,
+            Failure::ClosedEarly,
+        ];
         let refusals = [
             HandshakeError::Status(200),
             HandshakeError::Upgrade,

@@ -27,6 +27,7 @@ const PROBE_LIMIT_NS: u64 = 2_000_000_000;
 pub(crate) struct Lookup {
     host: String,
     port: u16,
+    is_datagram: bool,
     /// Not to be looked up.
     fixed: Option<Vec<Address>>,
     sources: Vec<IpAddr>,
@@ -42,11 +43,13 @@ impl Lookup {
             None => (plan.endpoint.host.clone(), plan.endpoint.port),
         };
         let (host, port) = connect_to(transport, host, port);
+        let is_datagram = plan.endpoint.is_datagram();
         let fixed = match &transport.unix_socket {
             Some(path) => Some(vec![Address::Unix(Arc::from(Path::new(path)))]),
-            None => overridden(transport, &host, port),
+            None => overridden(transport, &host, port)
+                .map(|fixed| fixed.into_iter().map(|to| address(to, is_datagram)).collect()),
         };
-        Self { host, port, fixed, sources: transport.bind.clone(), dead: Vec::new() }
+        Self { host, port, is_datagram, fixed, sources: transport.bind.clone(), dead: Vec::new() }
     }
 
     /// Whether another lookup could give another answer.
@@ -76,8 +79,14 @@ impl Lookup {
         if let Some(fixed) = &self.fixed {
             return Ok(fixed.clone());
         }
-        let found = resolve(&self.host, self.port).map_err(RunError::Resolve)?;
-        let mut addresses: Vec<Address> = found.into_iter().map(Address::Tcp).collect();
+        let mut found = resolve(&self.host, self.port).map_err(RunError::Resolve)?;
+        // Nothing tells which of them takes datagrams. Those who write a name there mean IPv4 most
+        // of the time, `localhost` before all.
+        if self.is_datagram && found.iter().any(SocketAddr::is_ipv4) {
+            found.retain(SocketAddr::is_ipv4);
+        }
+        let kind = |to: SocketAddr| address(to, self.is_datagram);
+        let mut addresses: Vec<Address> = found.into_iter().map(kind).collect();
         addresses.retain(|address| !self.dead.contains(address));
         Ok(addresses)
     }
@@ -158,8 +167,12 @@ fn same(some: &[Route], others: &[Route]) -> bool {
 fn tcp(address: &Address) -> Option<SocketAddr> {
     match address {
         Address::Tcp(address) => Some(*address),
-        Address::Unix(_) => None,
+        Address::Udp(_) | Address::Unix(_) => None,
     }
+}
+
+fn address(to: SocketAddr, is_datagram: bool) -> Address {
+    if is_datagram { Address::Udp(to) } else { Address::Tcp(to) }
 }
 
 fn connect_to(transport: &Transport, host: String, port: u16) -> (String, u16) {
@@ -173,12 +186,11 @@ fn connect_to(transport: &Transport, host: String, port: u16) -> (String, u16) {
     }
 }
 
-fn overridden(transport: &Transport, host: &str, port: u16) -> Option<Vec<Address>> {
+fn overridden(transport: &Transport, host: &str, port: u16) -> Option<Vec<SocketAddr>> {
     let matching = transport.resolve.iter().find(|rule| {
         (rule.host == "*" || rule.host.eq_ignore_ascii_case(host)) && rule.port == port
     })?;
-    let address = |ip: &IpAddr| Address::Tcp(SocketAddr::new(*ip, port));
-    Some(matching.addresses.iter().map(address).collect())
+    Some(matching.addresses.iter().map(|ip| SocketAddr::new(*ip, port)).collect())
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub fn workers(plan: &Plan, addresses: &[Address], cpus: u32) -> u32 {
         return plan.workers;
     }
     let is_local = addresses.iter().all(|address| match address {
-        Address::Tcp(address) => address.ip().is_loopback(),
+        Address::Tcp(address) | Address::Udp(address) => address.ip().is_loopback(),
         Address::Unix(_) => true,
     });
     let available = if is_local { cpus / 2 } else { cpus };

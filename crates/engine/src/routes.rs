@@ -90,7 +90,7 @@ pub(crate) fn cross(
 ) -> Vec<Route> {
     use plimsoll_io::Address;
     let fits = |to: &Address, from: &std::net::IpAddr| match to {
-        Address::Tcp(address) => address.is_ipv4() == from.is_ipv4(),
+        Address::Tcp(address) | Address::Udp(address) => address.is_ipv4() == from.is_ipv4(),
         Address::Unix(_) => false,
     };
     if sources.is_empty() {

@@ -12,7 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_conn::{
-    Encoding, Http1, Http1Request, Http2, Http2Request, WebSocket, WebSocketRequest,
+    Echo, EchoRequest, Encoding, Http1, Http1Request, Http2, Http2Request, WebSocket,
+    WebSocketRequest,
 };
 use plimsoll_core::plan::{HttpVersion, Spin};
 use plimsoll_core::result::RunResult;
@@ -58,6 +59,7 @@ pub fn check(plan: &Plan) -> Result<(), RunError> {
             check_requests::<WebSocketRequest>(plan)?;
             replies(plan)?;
         }
+        _ if plan.endpoint.is_echo() => check_requests::<EchoRequest>(plan)?,
         HttpVersion::Http1 => check_requests::<Http1Request>(plan)?,
         HttpVersion::Http2 => check_requests::<Http2Request>(plan)?,
         HttpVersion::Auto => {
@@ -157,6 +159,7 @@ fn carry_out(
         Version::Http1 => terms.hire::<Http1>(scripts, control)?,
         Version::Http2 => terms.hire::<Http2>(scripts, control)?,
         Version::WebSocket => terms.hire::<WebSocket>(scripts, control)?,
+        Version::Echo => terms.hire::<Echo>(scripts, control)?,
     };
     let (ready, started_at, (returned, series, watch)) = thread::scope(|scope| {
         // Dropped at the end of the scope, when no worker is left, which ends the watches.

@@ -1,6 +1,8 @@
 //! What a run speaks: which protocol, and what its connections have in common.
 
-use plimsoll_conn::{Http1, Http1Settings, Http2, Http2Settings, Protocol};
+use plimsoll_conn::{
+    Echo, EchoSettings, Encoding as _, Http1, Http1Settings, Http2, Http2Settings, Protocol,
+};
 use plimsoll_core::Plan;
 use plimsoll_core::plan::HttpVersion;
 use plimsoll_proto::http2::{ClientOptions, Receiving};
@@ -43,12 +45,23 @@ impl Spoken for Http2 {
     }
 }
 
+impl Spoken for Echo {
+    /// All requests of a plan for it are one and the same, but for what templates put in.
+    fn settings(assignment: &Assignment<Self::Encoding>) -> EchoSettings {
+        EchoSettings {
+            fixed: assignment.prepared.target(0).encoding.fixed().cloned(),
+            is_datagram: assignment.plan().endpoint.is_datagram(),
+        }
+    }
+}
+
 /// What a run speaks, once that is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
     Http1,
     Http2,
     WebSocket,
+    Echo,
 }
 
 impl Version {
@@ -56,6 +69,7 @@ impl Version {
     pub(crate) fn asked_for(plan: &Plan) -> Option<Self> {
         match plan.http_version {
             _ if plan.endpoint.is_websocket() => Some(Self::WebSocket),
+            _ if plan.endpoint.is_echo() => Some(Self::Echo),
             HttpVersion::Http2 => Some(Self::Http2),
             HttpVersion::Auto if plan.endpoint.is_tls() => None,
             HttpVersion::Http1 | HttpVersion::Auto => Some(Self::Http1),

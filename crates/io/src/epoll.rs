@@ -6,7 +6,7 @@
 //! or one accept at a time, and reads the clock for each, so that an event carries the time it was
 //! really seen.
 //!
-//! A receive that does not fill its buffer has drained the socket (epoll(7), "edge-triggered"), so
+//! A receive that does not fill its buffer has drained a stream (epoll(7), "edge-triggered"), so
 //! the `recv` that would return `EAGAIN` is left out, unless the poll said that the stream ends.
 //!
 //! Absent on purpose: interest changes (no `epoll_ctl` after registration) and any allocation for a
@@ -28,7 +28,6 @@ use std::time::Duration;
 use mio::net::TcpListener;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll};
-use socket2::Type;
 
 use crate::caught_up::CaughtUp;
 use crate::clock;
@@ -36,8 +35,8 @@ use crate::driver::{
     Close, Driver, DriverKind, DriverOptions, Event, Operation, OsError, Payload, PayloadId,
     Received, SocketId, Spin, Standstill, Waker,
 };
-use crate::route::Route;
-use crate::socket;
+use crate::route::{Address, Route};
+use crate::socket::{self, Waits};
 use crate::spin::Spinning;
 use crate::stamps::Stamps;
 use crate::standstill::{SLICE_NS, Watch};
@@ -323,7 +322,11 @@ impl Driver for EpollDriver {
 
     fn connect(&mut self, id: SocketId, route: &Route) {
         match start_connect(route, &self.options).and_then(|stream| self.adopt(id, stream)) {
-            Ok(()) => self.slots[id.index()].connecting = true,
+            Ok(()) => {
+                let slot = &mut self.slots[id.index()];
+                slot.connecting = true;
+                slot.takes_datagrams = matches!(route.to, Address::Udp(_));
+            }
             Err(error) => {
                 self.slots[id.index()].handle = Handle::Failed(None);
                 self.push_pending(id, PendingKind::ConnectFailed(os_error(&error)));
@@ -332,8 +335,7 @@ impl Driver for EpollDriver {
     }
 
     fn listen(&mut self, id: SocketId, at: SocketAddr) -> io::Result<SocketAddr> {
-        let kind = Type::STREAM.nonblocking();
-        let (listener, bound) = socket::for_listening(at, &self.options, kind)?;
+        let (listener, bound) = socket::for_listening(at, &self.options, Waits::No)?;
         let mut listener = TcpListener::from_std(listener.into());
         let slot = &mut self.slots[id.index()];
         debug_assert!(matches!(slot.handle, Handle::Free), "socket {} is in use", id.0);
@@ -523,7 +525,7 @@ impl Driver for EpollDriver {
 /// Starts to connect.
 fn start_connect(route: &Route, options: &DriverOptions) -> io::Result<OwnedFd> {
     let to = socket::raw_address(&route.to)?;
-    let socket = socket::for_connecting(route, options, Type::STREAM.nonblocking())?;
+    let socket = socket::for_connecting(route, options, Waits::No)?;
     match socket.connect(&to) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         _ => Ok(socket.into()),

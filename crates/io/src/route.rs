@@ -10,6 +10,9 @@ use std::sync::Arc;
 pub enum Address {
     /// An address and a port, over TCP.
     Tcp(SocketAddr),
+    /// An address and a port, over UDP: what is sent at once is a datagram, and so is what is
+    /// received at once. An empty datagram counts as the end.
+    Udp(SocketAddr),
     /// A Unix stream socket's path. One that starts with a zero byte is a name of Linux's own
     /// (`unix(7)`, "abstract").
     Unix(Arc<Path>),
@@ -24,7 +27,7 @@ impl From<SocketAddr> for Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp(address) => address.fmt(f),
+            Self::Tcp(address) | Self::Udp(address) => address.fmt(f),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }

@@ -1,7 +1,7 @@
 //! Opens and ends sockets the way the drivers over a real kernel want them: close-on-exec, without
 //! Nagle's delay, with reused ports.
 //!
-//! `kind` says whether a socket blocks: io_uring waits by itself, and would fail at once on a
+//! The caller says whether a socket blocks: io_uring waits by itself, and would fail at once on a
 //! non-blocking one.
 
 use std::io;
@@ -17,6 +17,22 @@ use crate::driver::DriverOptions;
 use crate::route::{Address, Route};
 use crate::stamps;
 
+/// Whether calls on a socket wait for what they do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    Yes,
+    No,
+}
+
+impl Waits {
+    fn of(self, kind: Type) -> Type {
+        match self {
+            Self::Yes => kind,
+            Self::No => kind.nonblocking(),
+        }
+    }
+}
+
 /// A socket to connect along `route` with, bound to the source address, if there is one.
 ///
 /// # Errors
@@ -24,15 +40,20 @@ use crate::stamps;
 pub(crate) fn for_connecting(
     route: &Route,
     options: &DriverOptions,
-    kind: Type,
+    waits: Waits,
 ) -> io::Result<Socket> {
-    let to = match (&route.to, route.from) {
-        (Address::Tcp(to), _) => to,
-        (Address::Unix(_), None) => return Socket::new(Domain::UNIX, kind, None),
+    let (to, kind) = match (&route.to, route.from) {
+        (Address::Tcp(to), _) => (to, Type::STREAM),
+        (Address::Udp(to), _) => (to, Type::DGRAM),
+        (Address::Unix(_), None) => {
+            return Socket::new(Domain::UNIX, waits.of(Type::STREAM), None);
+        }
         (Address::Unix(_), Some(_)) => return Err(errno(libc::EAFNOSUPPORT)),
     };
-    let socket = Socket::new(Domain::for_address(*to), kind, None)?;
-    socket.set_tcp_nodelay(true)?;
+    let socket = Socket::new(Domain::for_address(*to), waits.of(kind), None)?;
+    if kind == Type::STREAM {
+        socket.set_tcp_nodelay(true)?;
+    }
     if options.receive_timestamps {
         stamps::request(&socket)?;
     }
@@ -77,7 +98,7 @@ fn choose_port_at_connect(socket: &Socket) -> io::Result<()> {
 /// `ENAMETOOLONG` for a path that does not fit, `EINVAL` for one with a zero byte inside.
 pub(crate) fn raw_address(address: &Address) -> io::Result<SockAddr> {
     match address {
-        Address::Tcp(address) => Ok((*address).into()),
+        Address::Tcp(address) | Address::Udp(address) => Ok((*address).into()),
         Address::Unix(path) if is_cut_short(path) => Err(errno(libc::EINVAL)),
         Address::Unix(path) => SockAddr::unix(path).map_err(|_| errno(libc::ENAMETOOLONG)),
     }
@@ -100,9 +121,9 @@ fn errno(number: i32) -> io::Error {
 pub(crate) fn for_listening(
     at: SocketAddr,
     options: &DriverOptions,
-    kind: Type,
+    waits: Waits,
 ) -> io::Result<(Socket, SocketAddr)> {
-    let socket = Socket::new(Domain::for_address(at), kind, None)?;
+    let socket = Socket::new(Domain::for_address(at), waits.of(Type::STREAM), None)?;
     socket.set_reuse_address(true)?;
     if options.socket.reuse_port {
         socket.set_reuse_port(true)?;
@@ -188,7 +209,7 @@ mod tests {
     fn the_port_of_a_source_address_is_left_to_the_connect() {
         for ip in [IpAddr::from([127, 0, 0, 1]), std::net::Ipv6Addr::LOCALHOST.into()] {
             let route = Route { to: SocketAddr::new(ip, 80).into(), from: Some(ip) };
-            let Ok(socket) = for_connecting(&route, &OPTIONS, Type::STREAM) else {
+            let Ok(socket) = for_connecting(&route, &OPTIONS, Waits::Yes) else {
                 assert!(ip.is_ipv6(), "every host has 127.0.0.1");
                 continue;
             };
@@ -205,8 +226,7 @@ mod tests {
             [(SocketAddr::new(v4, 80).into(), v6), (SocketAddr::new(v6, 80).into(), v4), (unix, v4)]
         {
             let route = Route { to, from: Some(from) };
-            let refused =
-                for_connecting(&route, &OPTIONS, Type::STREAM).expect_err("it is refused");
+            let refused = for_connecting(&route, &OPTIONS, Waits::Yes).expect_err("it is refused");
             assert_eq!(refused.raw_os_error(), Some(libc::EAFNOSUPPORT), "{route:?}");
         }
     }

@@ -251,6 +251,9 @@ pub(crate) fn request_words(plan: &Draft) -> String {
         if plan.endpoint.is_websocket() {
             return format!("messages to {}", plan.endpoint);
         }
+        if plan.endpoint.is_echo() {
+            return format!("bytes to {} and back", plan.endpoint);
+        }
         return format!("{} {}", plan.request.method, plan.endpoint);
     };
     let url = Endpoint { path: first.path.clone(), ..plan.endpoint.clone() };
@@ -301,7 +304,9 @@ pub(crate) fn load_words(result: &RunResult) -> Vec<String> {
         words.push(format!("{}, {threads}", result.loader.driver.kind));
     }
     match plan.http_version {
-        _ if plan.endpoint.is_websocket() => words.push(version_words(result)),
+        _ if plan.endpoint.is_websocket() || plan.endpoint.is_echo() => {
+            words.push(version_words(result));
+        }
         HttpVersion::Http1 if plan.request.http_minor == 0 => words.push("HTTP/1.0".to_owned()),
         HttpVersion::Http1 => {}
         HttpVersion::Http2 | HttpVersion::Auto => words.push(version_words(result)),
@@ -346,6 +351,7 @@ pub(crate) fn version_words(result: &RunResult) -> String {
     let of_http1 = || format!("HTTP/1.{}", plan.request.http_minor);
     match plan.http_version {
         _ if plan.endpoint.is_websocket() => "WebSocket".to_owned(),
+        _ if plan.endpoint.is_echo() => plan.endpoint.scheme.to_ascii_uppercase(),
         HttpVersion::Http1 => of_http1(),
         HttpVersion::Http2 => "HTTP/2".to_owned(),
         HttpVersion::Auto if result.protocols.is_empty() => "HTTP/2 or HTTP/1.1".to_owned(),

@@ -11,7 +11,7 @@ use crate::fortio_server::FortioServer;
 use crate::peer::{Answer, OK, Peer};
 use crate::support::{Finished, Running, Server, check_schema, plimsoll, run};
 
-fn load(flags: &[&str], target: &str) -> Finished {
+pub(crate) fn load(flags: &[&str], target: &str) -> Finished {
     run(&mut plimsoll(&[&["fortio", "load"], flags, &[target]].concat()))
 }
 
@@ -144,7 +144,8 @@ fn what_cannot_be_is_refused_before_the_load() {
         (&["-timeout", "99999h"], url, "-timeout is too long"),
         (&["-H", "na me:x"], url, "header name is not a token"),
         (&[], "ftp://a/", "unknown scheme 'ftp'"),
-        (&[], "tcp://127.0.0.1:1", "tcp:// is not done here"),
+        (&[], "tcp://127.0.0.1", "'tcp://127.0.0.1' has no port: write tcp://HOST:PORT"),
+        (&[], "tcp://127.0.0.1:1/x", "has a path: write tcp://127.0.0.1:1"),
         (&["-access-log-file", "no/such/log"], url, "cannot write -access-log-file"),
     ] {
         let finished = load(flags, target);

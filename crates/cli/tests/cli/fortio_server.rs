@@ -78,7 +78,7 @@ impl FortioServer {
     }
 }
 
-fn ask(address: &str, request: &str) -> (String, Vec<u8>) {
+pub(crate) fn ask(address: &str, request: &str) -> (String, Vec<u8>) {
     use std::io::{Read as _, Write as _};
     let mut stream = std::net::TcpStream::connect(address).expect("a server");
     stream.write_all(request.as_bytes()).expect("sent");
@@ -223,6 +223,8 @@ fn clients_show_what_a_server_answers() {
         (&[], "", 0, 0, "stderr"),
         (&["-quiet"], "?status=503", 1, 0, "stderr"),
         (&["-quiet"], "?status=204", 1, 0, "stderr"),
+        (&["-L"], "?status=302&header=Location:/b?c", 0, 0, "nowhere"),
+        (&["-L", "-payload", "abc"], "?status=307&header=Location:b", 0, 3, "nowhere"),
     ] {
         let url = url(path);
         let shown = fortio(&[&["curl"], flags, &[&url]].concat());
@@ -240,6 +242,17 @@ fn clients_show_what_a_server_answers() {
     let nobody = fortio(&["curl", &closed.url()]);
     assert_eq!((nobody.code, nobody.stdout.as_str()), (Some(1), ""), "{nobody:?}");
     assert!(nobody.stderr.contains("Error status -1"), "{nobody:?}");
+
+    let circle = crate::fortio_echo::serve(|mut stream| {
+        use std::io::{Read as _, Write as _};
+        let answer = b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n";
+        while stream.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {
+            let _ = stream.write_all(answer);
+        }
+    });
+    let endless = fortio(&["curl", "-L", &format!("http://{circle}")]);
+    assert_eq!((endless.code, endless.stdout.as_str()), (Some(1), ""), "{endless:?}");
+    assert!(endless.stderr.contains("stopped after 10 redirects"), "{endless:?}");
 
     let grpc = server.address("grpc");
     let pings = fortio(&["grpcping", "-n", "2", &grpc]);

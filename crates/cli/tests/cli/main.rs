@@ -17,6 +17,8 @@ mod find;
 mod flags;
 mod foreign;
 mod fortio;
+mod fortio_echo;
+mod fortio_multi;
 mod fortio_readers;
 mod fortio_rest;
 mod fortio_server;

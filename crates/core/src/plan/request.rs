@@ -8,7 +8,8 @@ use crate::secret::{Masks, Secret, fingerprint};
 /// Where the requests go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
-    /// `http` or `https`; `ws` or `wss` for WebSocket.
+    /// `http` or `https`; `ws` or `wss` for WebSocket; `tcp` or `udp` for an
+    /// echo over it.
     pub scheme: String,
     /// Host name or address, without brackets.
     pub host: String,
@@ -37,6 +38,18 @@ impl Endpoint {
         matches!(self.scheme.as_str(), "ws" | "wss")
     }
 
+    /// Whether bytes are sent that are to come back as they are, without any protocol.
+    #[must_use]
+    pub fn is_echo(&self) -> bool {
+        self.scheme == "tcp" || self.is_datagram()
+    }
+
+    /// Whether each request is a datagram.
+    #[must_use]
+    pub fn is_datagram(&self) -> bool {
+        self.scheme == "udp"
+    }
+
     /// Whether a proxy is asked for a tunnel, and not for each request.
     #[must_use]
     pub fn is_tunnelled(&self) -> bool {
@@ -48,7 +61,11 @@ impl Endpoint {
     #[must_use]
     pub fn authority(&self) -> String {
         let own_port = if self.is_tls() { 443 } else { 80 };
-        if self.port == own_port { bracketed(&self.host) } else { self.host_and_port() }
+        if self.port == own_port && !self.is_echo() {
+            bracketed(&self.host)
+        } else {
+            self.host_and_port()
+        }
     }
 
     /// The whole URL, for the place that sends to it.
@@ -71,6 +88,9 @@ fn bracketed(host: &str) -> String {
 /// The URL, secret parameters masked unless the endpoint is one of a record that shows them.
 impl std::fmt::Display for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.is_echo() {
+            return write!(f, "{}://{}", self.scheme, self.authority());
+        }
         let path = self.path.reveal();
         let masked = (!self.path.is_public()).then(|| Masks::default().url(path));
         let path = masked.as_ref().unwrap_or(path);

@@ -53,6 +53,26 @@ pub enum Call {
     Method(String),
 }
 
+/// What carries bytes that a server sends back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// A connection of TCP.
+    Tcp,
+    /// Datagrams of UDP.
+    Udp,
+}
+
+impl Carrier {
+    /// Its name in logs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+}
+
 /// Where and how each call is logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessLog {
@@ -162,6 +182,10 @@ pub struct Command {
     pub std_client: bool,
     /// Whether connections are kept open.
     pub keep_alive: bool,
+    /// Whether `-halfclose` was given, which is about connections that are not.
+    pub half_close: bool,
+    /// Whether redirects are followed; never by a load.
+    pub follows_redirects: bool,
     /// Limit of a call, ns.
     pub timeout_ns: i64,
     /// Limit of a call over UDP, ns.
@@ -233,6 +257,8 @@ impl Command {
             h2: false,
             std_client: false,
             keep_alive: true,
+            half_close: false,
+            follows_redirects: false,
             timeout_ns: 3_000_000_000,
             udp_timeout_ns: 750_000_000,
             insecure: false,
@@ -277,6 +303,17 @@ impl Command {
         (self.is_std_client() && !of_url.is_empty()).then_some(of_url)
     }
 
+    /// What is loaded without a protocol; `None`: HTTP or gRPC.
+    #[must_use]
+    pub fn carrier(&self) -> Option<Carrier> {
+        match self.target.split_once("://") {
+            _ if self.call.is_some() => None,
+            Some(("tcp", _)) => Some(Carrier::Tcp),
+            Some(("udp", _)) => Some(Carrier::Udp),
+            _ => None,
+        }
+    }
+
     /// Whether the run is at a rate.
     #[must_use]
     pub fn has_rate(&self) -> bool {
@@ -287,13 +324,14 @@ impl Command {
     /// failed.
     #[must_use]
     pub fn counts_initial_errors(&self) -> bool {
-        self.allow_initial_errors || self.exactly > 0
+        self.carrier().is_none() && (self.allow_initial_errors || self.exactly > 0)
     }
 
     /// Whether Go's client would be used: its results have no sizes of heads.
     #[must_use]
     pub fn is_std_client(&self) -> bool {
-        self.std_client || self.h2 || self.target.starts_with("https://")
+        let is_asked_for = self.std_client || self.h2 || self.follows_redirects;
+        is_asked_for || self.target.starts_with("https://")
     }
 
     /// The URL to call: `http://` unless another scheme was given.

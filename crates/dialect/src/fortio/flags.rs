@@ -14,8 +14,8 @@ use Kind::{Duration, Integer, Number, Switch, Text};
 /// Flags of fortio that mean something here, if only a refusal.
 const SPOKEN: &[Flag] = &[
     flag("H", Text, "key:value", "Header, or metadata of gRPC; may be repeated"),
-    flag("L", Switch, "", "Follow redirects (refused)"),
-    flag("M", Text, "port url url", "Send requests to several servers (refused)"),
+    flag("L", Switch, "", "With curl, follow redirects"),
+    flag("M", Text, "port url url", "Send requests on to several servers; may be repeated"),
     flag("P", Text, "port host:port", "Proxy a port over TCP; may be repeated"),
     flag("X", Text, "method", "HTTP method; without it GET, or POST with a payload"),
     flag("a", Switch, "", "Save the JSON result in a file named by time and labels"),
@@ -61,6 +61,8 @@ const SPOKEN: &[Flag] = &[
     flag("max-echo-delay", Duration, "delay", "Longest delay of the echo (default 1.5s)"),
     flag("maxpayloadsizekb", Integer, "KiB", "Largest size of the echo (default 256)"),
     flag("mtls", Switch, "", "Accepted; -cert alone decides about a client's certificate"),
+    flag("multi-mirror-origin", Switch, "", "With -M, send requests as they came (default true)"),
+    flag("multi-serial-mode", Switch, "", "With -M, ask one server after the other"),
     flag("n", Integer, "calls", "Make this number of calls, whatever -t says"),
     flag("nc-dont-stop-on-eof", Switch, "", "With nc, go on when the server ends"),
     flag("no-reresolve", Switch, "", "Look names up once, as is always done here"),
@@ -110,8 +112,6 @@ const UNSPOKEN: &[Flag] = &[
     flag("logger-json", Switch, "", ""),
     flag("logger-no-color", Switch, "", ""),
     flag("logger-timestamp", Switch, "", ""),
-    flag("multi-mirror-origin", Switch, "", ""),
-    flag("multi-serial-mode", Switch, "", ""),
     flag("pprof", Switch, "", ""),
     flag("proxy-all-headers", Switch, "", ""),
     flag("server-idle-timeout", Duration, "", ""),

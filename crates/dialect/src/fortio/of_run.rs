@@ -10,6 +10,7 @@ use plimsoll_core::secret::Masks;
 
 use super::buckets::{Form, approximated, counted, export};
 use super::command::{Call, Command, Payload, version};
+use super::echo::socket;
 use super::pace::Deal;
 use super::plan::user_agent;
 use super::result::{Exported, FortioResult, Grpc, Http, Own, Protocol};
@@ -102,9 +103,10 @@ pub fn outcome(
         true => duration_histogram.count as f64 / seconds,
         false => 0.0,
     };
-    let protocol = match &command.call {
-        Some(call) => Protocol::Grpc(Box::new(grpc(command, call, run))),
-        None => Protocol::Http(Box::new(http(command, run, calls, times, payload))),
+    let protocol = match (&command.call, command.carrier()) {
+        (Some(call), _) => Protocol::Grpc(Box::new(grpc(command, call, run))),
+        (None, Some(carrier)) => Protocol::Socket(Box::new(socket(command, carrier, run, calls))),
+        (None, None) => Protocol::Http(Box::new(http(command, run, calls, times, payload))),
     };
     let result = FortioResult {
         run_type: run_type(command),
@@ -161,7 +163,10 @@ fn labels(command: &Command, host: &str) -> String {
 
 pub(super) fn run_type(command: &Command) -> String {
     let of_call = match &command.call {
-        None => return "HTTP".to_owned(),
+        None => match command.carrier() {
+            Some(carrier) => return carrier.name().to_ascii_uppercase(),
+            None => return "HTTP".to_owned(),
+        },
         Some(Call::Health(service)) => format!("GRPC Health for '{service}'"),
         Some(Call::Ping { delay_ns: 0 }) => "GRPC Ping".to_owned(),
         Some(Call::Ping { delay_ns }) => {
@@ -237,7 +242,7 @@ fn grpc(command: &Command, call: &Call, run: &RunResult) -> Grpc {
 }
 
 /// Counts that are not 0.
-fn named<const N: usize>(counts: [(&str, u64); N]) -> BTreeMap<String, i64> {
+pub(super) fn named<const N: usize>(counts: [(&str, u64); N]) -> BTreeMap<String, i64> {
     let there = counts.into_iter().filter(|(_, count)| *count > 0);
     there.map(|(name, count)| (name.to_owned(), count as i64)).collect()
 }
@@ -282,7 +287,7 @@ fn http(
         http10: command.http10,
         h2: command.h2,
         disable_keep_alive: !command.keep_alive,
-        allow_half_close: false,
+        allow_half_close: command.half_close,
         follow_redirects: false,
         resolve: command.resolve.clone(),
         http_req_time_out: command.timeout_ns,
@@ -306,7 +311,7 @@ fn http(
 }
 
 /// How many sockets each connection of the run used.
-fn sockets(calls: &Calls) -> BTreeMap<u32, i64> {
+pub(super) fn sockets(calls: &Calls) -> BTreeMap<u32, i64> {
     let mut sockets = BTreeMap::new();
     for ((connection, _), tally) in &calls.opens {
         *sockets.entry(*connection).or_default() += tally.count as i64;
@@ -314,7 +319,7 @@ fn sockets(calls: &Calls) -> BTreeMap<u32, i64> {
     sockets
 }
 
-fn address(calls: &Calls, number: u16) -> &str {
+pub(super) fn address(calls: &Calls, number: u16) -> &str {
     calls.addresses.get(usize::from(number)).map_or("", String::as_str)
 }
 

@@ -13,14 +13,14 @@ use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::secret::Secret;
 use plimsoll_core::units::DURATION_LIMIT_NS;
 
-use super::command::{Call, Command, Payload, SPOKEN};
+use super::command::{Call, Carrier, Command, Payload, SPOKEN};
 use super::pace::{Deal, Schedule};
 
 /// Where a call of `-grpc` goes without a port.
 pub const GRPC_PORT: u16 = 8079;
 
 /// What fortio calls the fields of a plan.
-pub const FLAGS: [(Field, &str); 16] = [
+pub const FLAGS: [(Field, &str); 17] = [
     (Field::Url, "the URL"),
     (Field::Connections, "-c"),
     (Field::Threads, "-gomaxprocs"),
@@ -37,6 +37,7 @@ pub const FLAGS: [(Field, &str); 16] = [
     (Field::Cacert, "-cacert"),
     (Field::Cert, "-cert"),
     (Field::Key, "-key"),
+    (Field::UnixSocket, "-unix-socket"),
 ];
 
 /// What is read before a plan is made.
@@ -95,7 +96,8 @@ impl Command {
         }
         plan.first_request = (self.exactly == 0).then_some(FirstRequest {
             one_by_one: self.sequential_warmup,
-            may_fail: self.allow_initial_errors,
+            // fortio looks at calls of the warm-up only where there is a protocol.
+            may_fail: self.allow_initial_errors || self.carrier().is_some(),
         });
         plan.abort_when = self.abort_when();
         plan.details = DetailsPlan { calls: Some(self.calls_plan()), ..DetailsPlan::default() };
@@ -146,7 +148,10 @@ impl Command {
     fn draft(&self, endpoint: Endpoint, parts: &Parts, threads: u32) -> Draft {
         let mut plan = Draft::new(endpoint);
         plan.connections = threads;
-        plan.timeout_ns = self.timeout_ns as u64;
+        plan.timeout_ns = match self.carrier() {
+            Some(Carrier::Udp) => self.udp_timeout_ns as u64,
+            _ => self.timeout_ns as u64,
+        };
         plan.drain_ns = plan.timeout_ns;
         plan.requests_per_connection = match self.keep_alive && !self.http10 && !parts.connects_each
         {
@@ -162,9 +167,10 @@ impl Command {
         plan.tls = TlsPlan { insecure: self.insecure, cacert, cert, key, ..TlsPlan::default() };
         plan.driver = self.driver;
         plan.spin = self.spin;
-        match &self.call {
-            Some(call) => self.call_grpc(&mut plan, call, parts, threads),
-            None => self.request(&mut plan, parts),
+        match (&self.call, self.carrier()) {
+            (Some(call), _) => self.call_grpc(&mut plan, call, parts, threads),
+            (None, Some(_)) => self.echo(&mut plan, parts),
+            (None, None) => self.request(&mut plan, parts),
         }
         plan.workers = self.workers.min(plan.connections);
         plan
@@ -186,10 +192,21 @@ impl Command {
     /// What ends the run early.
     fn abort_when(&self) -> Vec<String> {
         match self.abort_on {
+            _ if self.carrier().is_some() => Vec::new(),
             0 => Vec::new(),
             -1 => ["broken>0", "timed_out>0"].map(str::to_owned).to_vec(),
             status => vec![format!("status.{status}>0")],
         }
+    }
+
+    /// Bytes that are to come back. fortio's flags about connections and requests are of HTTP.
+    fn echo(&self, plan: &mut Draft, parts: &Parts) {
+        let given = self.payload_bytes(parts);
+        plan.templates = given.is_empty();
+        let body = if given.is_empty() { PATTERN.as_bytes().to_vec() } else { given };
+        plan.request = Request { body: Some(Body::new(body)), ..Request::get() };
+        plan.requests_per_connection = None;
+        plan.requests_per_connection_min = None;
     }
 
     fn request(&self, plan: &mut Draft, parts: &Parts) {
@@ -339,10 +356,15 @@ impl Command {
     }
 }
 
+/// What a call without a payload says: as long as fortio's, which counts connections and calls
+/// where the random numbers stand.
+const PATTERN: &str = "Fortio\n{{random 1000 9999}}\n{{random 100000000000 999999999999}}";
+
 /// A message of gRPC that says that a service serves: its length, and field 1 with the value 1.
 const SERVING: &str = "\0\0\0\0\u{2}\u{8}\u{1}";
 
 /// What fortio calls itself.
-pub(super) fn user_agent() -> String {
+#[must_use]
+pub fn user_agent() -> String {
     format!("fortio.org/fortio-{SPOKEN}")
 }

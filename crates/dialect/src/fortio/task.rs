@@ -94,6 +94,12 @@ pub struct Serve {
     pub sync_interval_ns: u64,
     /// Proxies over TCP: `port host:port`.
     pub proxies: Vec<String>,
+    /// Servers that send requests on to several others: `port URL URL`.
+    pub multis: Vec<String>,
+    /// Whether those get requests as they came.
+    pub multi_mirrors: bool,
+    /// Whether they are asked one after the other.
+    pub multi_in_turn: bool,
     /// Whether pages of others are fetched for clients.
     pub fetches: bool,
     /// File of the certificate; empty: none.
@@ -144,6 +150,9 @@ impl Serve {
             sync_url: String::new(),
             sync_interval_ns: 0,
             proxies: Vec::new(),
+            multis: Vec::new(),
+            multi_mirrors: true,
+            multi_in_turn: false,
             fetches: false,
             cert: String::new(),
             key: String::new(),
@@ -169,6 +178,7 @@ impl Serve {
         }
         if !has(&[ServeKind::Proxies]) {
             self.proxies.clear();
+            self.multis.clear();
         }
         if kind == ServeKind::Report {
             self.ui_path = "/".to_owned();

@@ -98,7 +98,7 @@ impl Inquiry {
         let routes = lookup.routes(&addresses)?;
         let line: Box<dyn AnyLine> = match agreed(plan, &lookup, &routes, control)? {
             Version::Http2 => line::<Http2>(plan, &routes)?,
-            Version::Http1 | Version::WebSocket => line::<Http1>(plan, &routes)?,
+            Version::Http1 | Version::WebSocket | Version::Echo => line::<Http1>(plan, &routes)?,
         };
         Ok(Self { line, setup: setup(plan)?, lookup, routes, timeout_ns: plan.timeout_ns })
     }

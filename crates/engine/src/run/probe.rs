@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_conn::{Http1, Http2, OTHER_PROTOCOL, WebSocket};
+use plimsoll_conn::{Echo, Http1, Http2, OTHER_PROTOCOL, WebSocket};
 use plimsoll_core::Plan;
 use plimsoll_core::plan::{Draft, Spin};
 use plimsoll_io::Route;
@@ -37,6 +37,7 @@ pub fn probe(plan: &Plan, timeout_ns: u64, control: &Control) -> Result<(), RunE
         Version::Http1 => opened::<Http1>(plan, &routes, control)?,
         Version::Http2 => opened::<Http2>(plan, &routes, control)?,
         Version::WebSocket => opened::<WebSocket>(plan, &routes, control)?,
+        Version::Echo => opened::<Echo>(plan, &routes, control)?,
     };
     if ready.open == 0 { Err(unreachable(&lookup, ready.error)) } else { Ok(()) }
 }
@@ -80,8 +81,10 @@ fn opened<P: Spoken>(plan: Plan, routes: &[Route], control: &Control) -> Result<
 /// A plan that opens connections as the given one does, and has a single one.
 fn of_one_connection(plan: &Plan, timeout_ns: u64) -> Plan {
     let usual = Draft::new(plan.endpoint.clone());
-    // A WebSocket's connections are opened with what the messages have beside them.
-    let own = plan.requests().next().filter(|_| plan.endpoint.is_websocket());
+    // A WebSocket's connections are opened with what the messages have beside them, and a plan for
+    // an echo says what is to come back.
+    let is_own = plan.endpoint.is_websocket() || plan.endpoint.is_echo();
+    let own = plan.requests().next().filter(|_| is_own);
     let draft = Draft {
         request: own.cloned().unwrap_or_else(|| usual.request.clone()),
         websocket: plan.websocket.clone(),

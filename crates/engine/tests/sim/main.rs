@@ -4,6 +4,7 @@
 mod calls;
 mod calls_server;
 mod details;
+mod echo;
 mod first_requests;
 mod http2;
 mod http2_manners;

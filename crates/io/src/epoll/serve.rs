@@ -97,7 +97,7 @@ impl EpollDriver {
         });
         let at_ns = clock::now_ns();
         if let Ok(len @ 1..) = result {
-            slot.readable = slot.to_end || len == buffer_bytes;
+            slot.readable = slot.to_end || slot.takes_datagrams || len == buffer_bytes;
             let stamps = self.stamps.as_ref();
             let kernel_ns = stamps.zip(stamp).and_then(|(stamps, at)| stamps.convert(at, at_ns));
             let received = Received { socket: id, buffer, len: len as u32, kernel_ns };

@@ -31,6 +31,8 @@ pub(super) struct Slot {
     pub(super) readable: bool,
     /// The poll reported an end or an error: receive until it shows.
     pub(super) to_end: bool,
+    /// Each receive is a datagram, which says nothing about what else is there.
+    pub(super) takes_datagrams: bool,
     /// The kernel takes bytes again, and there are some (or a connect to conclude).
     pub(super) writable: bool,
     /// `Ended` was reported.
@@ -56,6 +58,7 @@ impl Slot {
             connecting: false,
             readable: false,
             to_end: false,
+            takes_datagrams: false,
             writable: false,
             ended: false,
             paused: false,
@@ -95,6 +98,7 @@ impl Slot {
         self.connecting = false;
         self.readable = false;
         self.to_end = false;
+        self.takes_datagrams = false;
         self.writable = false;
         self.ended = false;
         self.paused = false;

@@ -304,8 +304,8 @@ impl Network {
     pub(super) fn local_address(&self, end: End) -> Option<SocketAddr> {
         match self.conns[end.conn as usize].route.to {
             Address::Unix(_) => None,
-            Address::Tcp(_) if end.side == 0 => Some(self.source(end.conn)),
-            Address::Tcp(to) => Some(to),
+            Address::Tcp(_) | Address::Udp(_) if end.side == 0 => Some(self.source(end.conn)),
+            Address::Tcp(to) | Address::Udp(to) => Some(to),
         }
     }
 

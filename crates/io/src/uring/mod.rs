@@ -34,7 +34,6 @@ use std::os::fd::{AsFd as _, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use io_uring::{opcode, squeue};
-use socket2::Type;
 
 use crate::caught_up::CaughtUp;
 use crate::clock::{now_ns, thread_cpu_ns};
@@ -43,7 +42,7 @@ use crate::driver::{
     Received, SocketId, Spin, Standstill, Waker,
 };
 use crate::route::Route;
-use crate::socket;
+use crate::socket::{self, Waits};
 use crate::spin::Spinning;
 use crate::standstill::Watch;
 use crate::tcp_info::{self, TcpInfo};
@@ -215,7 +214,7 @@ impl Driver for UringDriver {
     }
 
     fn listen(&mut self, id: SocketId, at: SocketAddr) -> io::Result<SocketAddr> {
-        let (fd, bound) = socket::for_listening(at, &self.options, Type::STREAM)?;
+        let (fd, bound) = socket::for_listening(at, &self.options, Waits::Yes)?;
         self.adopt(id, fd.into(), Phase::Listening);
         self.arm_accept(id);
         Ok(bound)

@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use io_uring::{opcode, squeue, types};
-use socket2::Type;
 
 use super::slot::{Phase, Socket};
 use super::tag::{Op, Tag, next_generation};
@@ -12,7 +11,7 @@ use super::{Orphan, UringDriver, buffers};
 use crate::clock::now_ns;
 use crate::driver::SocketId;
 use crate::route::Route;
-use crate::socket::for_connecting;
+use crate::socket::{Waits, for_connecting};
 
 /// `IORING_RECVSEND_POLL_FIRST`: wait for data before the first try.
 pub(super) const POLL_FIRST: u16 = 1 << 0;
@@ -131,10 +130,10 @@ impl UringDriver {
     /// Opens a socket; when descriptors have run out, those of queued closes are freed first.
     fn open_for_connecting(&mut self, route: &Route) -> io::Result<OwnedFd> {
         let exhausted = |error: &io::Error| error.raw_os_error() == Some(libc::EMFILE);
-        let opened = match for_connecting(route, &self.options, Type::STREAM) {
+        let opened = match for_connecting(route, &self.options, Waits::Yes) {
             Err(error) if exhausted(&error) => {
                 self.ring.submit()?;
-                for_connecting(route, &self.options, Type::STREAM)
+                for_connecting(route, &self.options, Waits::Yes)
             }
             opened => opened,
         };

@@ -4,7 +4,7 @@
 //! before each call here that blocks.
 
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,6 +28,7 @@ pub(crate) fn table<D: Driver>() -> Vec<Case<D>> {
         ("routes_that_lead_nowhere", routes_that_lead_nowhere),
         ("unix_sockets", unix_sockets),
         ("unix_sockets_carry_much", unix_sockets_carry_much),
+        ("datagrams", datagrams),
         ("answer_before_reset_is_kept", answer_before_reset_is_kept),
     ]
 }
@@ -262,6 +263,42 @@ fn unix_sockets_carry_much<D: Driver>(make: Make<'_, D>) {
     writer.join().expect("the writer ends well").expect("it reads");
     let (got, _peer) = reader.join().expect("the reader ends well").expect("it writes");
     assert_same(&got, &question);
+}
+
+/// Each receive is one, also where several came before the first was received; an empty one is the
+/// end. A port on which nobody listens shows only when something was sent there.
+fn datagrams<D: Driver>(make: Make<'_, D>) {
+    let peer = UdpSocket::bind(anywhere()).expect("a free port");
+    let at = Address::Udp(peer.local_addr().expect("bound"));
+    let mut world = world(make);
+    world.connect(CLIENT, at.clone());
+    world.until("connected", |world| world.of(CLIENT).open);
+    assert!(world.driver.local_address(CLIENT).is_some_and(|own| own.port() > 0));
+    assert_eq!(world.driver.tcp_info(CLIENT), None);
+    let mut room = [0; 100];
+    for round in 0..3 {
+        world.send(CLIENT, b"question");
+        world.until("sent", |world| world.of(CLIENT).sent == round + 1);
+        let (len, from) = peer.recv_from(&mut room).expect("it was sent");
+        assert_eq!(&room[..len], b"question");
+        for answer in [&b"one"[..], b"two", b"three"] {
+            peer.send_to(answer, from).expect("it is there");
+        }
+        world.until("answered", |world| world.of(CLIENT).taken_in.len() == 3);
+        let seen = &mut world.seen[CLIENT.index()];
+        seen.taken_in.clear();
+        assert_eq!(std::mem::take(&mut seen.received), b"onetwothree");
+    }
+    let own = world.driver.local_address(CLIENT).expect("connected");
+    peer.send_to(&[], own).expect("it is there");
+    world.until("ended", |world| world.of(CLIENT).ended);
+    world.close(CLIENT, Close::Reset);
+    drop(peer);
+    world.connect(CLIENT, at);
+    world.until("connected", |world| world.of(CLIENT).open);
+    world.send(CLIENT, b"hello?");
+    world.until("failed", |world| world.of(CLIENT).failed.is_some());
+    assert_eq!(world.of(CLIENT).failed.map(|(_, error)| error), Some(libc::ECONNREFUSED));
 }
 
 /// A server that answers without reading to the end and leaves: its answer is worth more than the

@@ -6,12 +6,15 @@
 use std::io::{self, Read as _};
 use std::process::ExitCode;
 
-use plimsoll_dialect::fortio::{Curl, FLAGS, Level, Payload};
-use plimsoll_engine::{Control, Inquiry, RunError};
+use plimsoll_dialect::fortio::{Command, Curl, FLAGS, Level, Parts, Payload};
+use plimsoll_engine::{Answer, Control, Inquiry, RunError};
 
 use super::{Refused, endpoint, log, parts, print, ready, say};
 use crate::files::FILE_BYTES_MAX;
 use crate::message::without_error_numbers;
+
+/// The most redirects that are followed, as in Go's client.
+const REDIRECTS_MAX: u32 = 10;
 
 pub(super) fn curl(curl: &Curl) -> Result<ExitCode, Refused> {
     let mut command = curl.command.clone();
@@ -23,23 +26,27 @@ pub(super) fn curl(curl: &Curl) -> Result<ExitCode, Refused> {
             .map_err(|error| format!("fortio: cannot read stdin: {error}"))?;
         command.payload = Payload::File("-".to_owned());
     }
-    let plan = ready(command.once(endpoint(&command)?, &parts), &FLAGS)?;
-    let control = Control::default();
-    let answer = Inquiry::new(&plan, &control).and_then(|mut it| it.ask(&plan, &control));
     let level = command.log_level;
+    let mut answer = ask(&command, &parts)?;
+    let mut redirects = 0;
+    while let Ok(told) = &answer
+        && let Some(next) = next(&command, told)
+    {
+        redirects += 1;
+        if redirects > REDIRECTS_MAX {
+            answer = Err(format!("stopped after {REDIRECTS_MAX} redirects"));
+            break;
+        }
+        command = next;
+        answer = ask(&command, &parts)?;
+    }
     let answer = match answer {
         Ok(answer) => answer,
-        Err(
-            error @ (RunError::Unreachable { .. }
-            | RunError::Unanswered { .. }
-            | RunError::Resolve(_)),
-        ) => {
-            let text = without_error_numbers(&error.to_string());
-            log(level, Level::Error, "Unable to connect", &[("err", text.into())]);
+        Err(why) => {
+            log(level, Level::Error, "Unable to connect", &[("err", why.into())]);
             log(level, Level::Error, "Error status -1", &[]);
             return Ok(ExitCode::FAILURE);
         }
-        Err(error) => return Err(format!("fortio: {error}").into()),
     };
     if command.is_std_client() {
         print(|out| out.write_all(&answer.body))?;
@@ -60,6 +67,30 @@ pub(super) fn curl(curl: &Curl) -> Result<ExitCode, Refused> {
     }
     log(level, Level::Error, &format!("Error status {}", answer.status), &[]);
     Ok(ExitCode::FAILURE)
+}
+
+/// The answer to a request, or why there is none.
+///
+/// # Errors
+/// What of the request cannot be carried out.
+fn ask(command: &Command, parts: &Parts) -> Result<Result<Answer, String>, Refused> {
+    let plan = ready(command.once(endpoint(command)?, parts), &FLAGS)?;
+    let control = Control::default();
+    let asked = Inquiry::new(&plan, &control).and_then(|mut it| it.ask(&plan, &control));
+    asked.map(Ok).or_else(|error| match error {
+        RunError::Unreachable { .. } | RunError::Unanswered { .. } | RunError::Resolve(_) => {
+            Ok(Err(without_error_numbers(&error.to_string())))
+        }
+        error => Err(format!("fortio: {error}").into()),
+    })
+}
+
+/// The request to which an answer redirects, where that is followed.
+fn next(command: &Command, answer: &Answer) -> Option<Command> {
+    let head = String::from_utf8_lossy(&answer.head);
+    let mut fields = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+    let (_, location) = fields.find(|(name, _)| name.eq_ignore_ascii_case("location"))?;
+    command.follows_redirects.then(|| command.redirected(answer.status, location)).flatten()
 }
 
 /// The head with the empty line behind it, and what follows.

@@ -121,6 +121,16 @@ pub(super) fn measure(
 
 /// Says that a test begins.
 fn begin(command: &Command) {
+    if let Some(carrier) = command.carrier() {
+        let (target, threads) = (&command.target, command.threads);
+        let qps = if command.has_rate() { command.qps } else { -1.0 };
+        let text = format!(
+            "Starting {} test for {target} with {threads} threads at {qps:.1} qps",
+            carrier.name()
+        );
+        log(command, Level::Info, &text, &[]);
+        return;
+    }
     let text = if command.call.is_some() { "Starting grpc test" } else { "Starting http test" };
     let warmup = if command.sequential_warmup { "sequential" } else { "parallel" };
     let attributes = [

@@ -100,6 +100,9 @@ fn parts(command: &Command) -> Result<Parts, Refused> {
 /// The server of the command. Without a port, that of gRPC is fortio's own.
 fn endpoint(command: &Command) -> Result<Endpoint, Refused> {
     let target = &command.target;
+    if command.carrier().is_some() {
+        return crate::url::parse_echo(target).map_err(|why| Refused(format!("fortio: {why}")));
+    }
     let has_port = target.rsplit(']').next().is_some_and(|rest| rest.contains(':'));
     let url = match command.call {
         Some(_) if !target.contains("://") && !has_port => format!("http://{target}:{GRPC_PORT}"),

@@ -11,14 +11,14 @@ use crate::programs::{share_with, turn_with};
 use crate::support::{Finished, plimsoll, run};
 
 /// fortio's run, and ours in fortio's own pace.
-fn both(arguments: &[&str]) -> [Finished; 2] {
+pub(super) fn both(arguments: &[&str]) -> [Finished; 2] {
     let theirs = run(Command::new("fortio").arg("load").args(arguments));
     let ours = run(&mut plimsoll(&[&["fortio", "load", "-as-original"], arguments].concat()));
     [theirs, ours]
 }
 
 /// Lines of the report, without the log and without buckets, whose number depends on the values.
-fn lines(finished: &Finished) -> Vec<String> {
+pub(super) fn lines(finished: &Finished) -> Vec<String> {
     let is_wanted = |line: &&str| !line.starts_with(['{', '>']);
     let lines = finished.stderr.lines().filter(is_wanted);
     // Small numbers have exponents, and versions are each program's own.
@@ -32,7 +32,7 @@ fn lines(finished: &Finished) -> Vec<String> {
 }
 
 /// Keys of the outermost object, in order.
-fn keys(document: &str) -> Vec<&str> {
+pub(super) fn keys(document: &str) -> Vec<&str> {
     let lines = document.lines().filter_map(|line| line.strip_prefix("  \""));
     lines.filter_map(|line| line.split('"').next()).collect()
 }
@@ -117,6 +117,9 @@ fn clients_print_what_fortios_print() {
         (&["curl", "-curl-stdout-headers"], "/?header=A:B"),
         (&["curl"], "/?status=204"),
         (&["load", "-curl", "-payload", "abcd"], "/"),
+        (&["curl", "-L"], "/?status=302&header=Location:/a?status=404"),
+        (&["curl", "-L", "-payload", "ab"], "/?status=307&header=Location:b"),
+        (&["curl", "-L", "-payload", "ab"], "/?status=301&header=Location:b"),
     ] {
         let target = format!("{url}{path}");
         let arguments = [flags, &[&target]].concat();

@@ -5,6 +5,7 @@
 //! every mistake at once; a command line shows the first. What needs a parser of the protocol, of
 //! certificates or of regular expressions is checked where those are, by the engine.
 
+mod echo;
 mod grpc;
 mod http2;
 mod limits;
@@ -25,7 +26,7 @@ pub(super) use limits::THREADS_MAX;
 pub use request::key_without_cert;
 
 /// Rules about a draft, the first to be told first.
-const RULES: [fn(&Draft, &mut Vec<PlanError>); 8] = [
+const RULES: [fn(&Draft, &mut Vec<PlanError>); 9] = [
     limits::check,
     load::check,
     request::check,
@@ -34,6 +35,7 @@ const RULES: [fn(&Draft, &mut Vec<PlanError>); 8] = [
     http2::check,
     grpc::check,
     websocket::check,
+    echo::check,
 ];
 
 /// Checks a draft, and reads its conditions to end the run. They may name the metrics that its

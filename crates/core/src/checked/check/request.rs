@@ -3,6 +3,9 @@
 use crate::plan::error::{Message, PlanError, given, name};
 use crate::plan::{Body, Draft, Field, HttpVersion};
 
+/// What can be loaded.
+const SCHEMES: [&str; 6] = ["http", "https", "ws", "wss", "tcp", "udp"];
+
 pub(super) fn check(draft: &Draft, errors: &mut Vec<PlanError>) {
     errors.extend(endpoint(draft));
     errors.extend(bodiless(draft));
@@ -34,8 +37,8 @@ fn is_spoken(protocol: &str) -> bool {
 fn endpoint(draft: &Draft) -> Option<PlanError> {
     let endpoint = &draft.endpoint;
     let is_odd = |c: char| c.is_control() || c.is_whitespace() || "/?#@[]".contains(c);
-    let problem = if !["http", "https", "ws", "wss"].contains(&endpoint.scheme.as_str()) {
-        "the scheme is none of http, https, ws and wss"
+    let problem = if !SCHEMES.contains(&endpoint.scheme.as_str()) {
+        "the scheme is none of http, https, ws, wss, tcp and udp"
     } else if endpoint.host.is_empty() || endpoint.host.contains(is_odd) {
         "the host is not a name or an address"
     } else if endpoint.port == 0 {

@@ -1,7 +1,10 @@
 //! What is refused, as tables, in words of a front that the tests make up.
 
 use super::*;
-use crate::plan::{Body, Endpoint, Keys, PemFile, Proxy, Script, TlsPlan, Trace, Transport, Words};
+use crate::plan::{
+    Body, Endpoint, HttpVersion, Keys, PemFile, Proxy, Request, Script, TlsPlan, Trace, Transport,
+    Words,
+};
 use crate::schedule::{Arrival, Profile, Stage, parse_stages};
 use crate::secret::Secret;
 use crate::template::Table;
@@ -73,6 +76,50 @@ fn what_cannot_be_carried_out_is_refused_in_the_words_of_the_front() {
         let error = draft.check().unwrap_err().first().told(&Flags);
         assert!(error.contains(says), "{error}");
         assert!(!error.contains('\n') && !error.ends_with(' '), "{error}");
+    }
+}
+
+#[test]
+fn bytes_without_a_protocol_have_nothing_of_one() {
+    let endpoint = Endpoint { scheme: "tcp".to_owned(), ..Endpoint::http("::1", 8080, "/") };
+    let body = Some(Body::Text("hello".into()));
+    let request = Request { body, ..Request::get() };
+    let echo = Draft { endpoint, request, ..draft() };
+    echo.clone().check().expect("a plan");
+    let with = |change: fn(&mut Request)| {
+        let mut changed = echo.clone();
+        change(&mut changed.request);
+        changed
+    };
+    let proxy = Proxy { host: "proxy".to_owned(), port: 3128, credentials: None };
+    let through = Transport { proxy: Some(proxy), ..Transport::default() };
+    for (draft, says) in [
+        (with(|request| request.body = None), "an echo needs bytes"),
+        (with(|request| request.body = Some(Body::Text("".into()))), "an echo needs bytes"),
+        (with(|request| request.method = "PUT".to_owned()), "--method"),
+        (with(|request| request.headers.push(("a".to_owned(), "b".into()))), "--header"),
+        (with(|request| request.chunked = true), "--chunked"),
+        (Draft { pipeline: 2, ..echo.clone() }, "--pipeline"),
+        (Draft { cookies: true, ..echo.clone() }, "--cookies"),
+        (Draft { redirects: 1, ..echo.clone() }, "--redirects"),
+        (Draft { transport: through, ..echo.clone() }, "--proxy"),
+        (Draft { http_version: HttpVersion::Http2, ..echo.clone() }, "--http"),
+    ] {
+        let error = draft.check().unwrap_err().first().told(&Flags);
+        assert!(error.contains(says), "{says}: {error}");
+    }
+    let udp = Endpoint { scheme: "udp".to_owned(), ..echo.endpoint.clone() };
+    let datagrams = Draft { endpoint: udp, ..echo };
+    datagrams.clone().check().expect("a plan");
+    let mut long = datagrams.clone();
+    long.request.body = Some(Body::Bytes(Secret::new(vec![0; 65_508])));
+    let unix = Transport { unix_socket: Some("/x".to_owned()), ..Transport::default() };
+    for (draft, says) in [
+        (long, "a datagram of 65508 bytes is above 65507"),
+        (Draft { transport: unix, ..datagrams }, "--unix-socket carries no datagrams"),
+    ] {
+        let error = draft.check().unwrap_err().first().told(&Flags);
+        assert!(error.contains(says), "{says}: {error}");
     }
 }
 

@@ -106,9 +106,11 @@ impl Reader {
             "health" => self.is_health = on,
             "nc-dont-stop-on-eof" => self.outlives_eof = on,
             "fetch" => self.serve.fetches = on,
-            "L" if on => self.refuse("-L", "redirects would count as calls: load their end"),
+            "multi-mirror-origin" => self.serve.multi_mirrors = on,
+            "multi-serial-mode" => self.serve.multi_in_turn = on,
+            "L" => command.follows_redirects = on,
+            "halfclose" => command.half_close = on,
             "grpc-compression" if on => self.refuse("-grpc-compression", "leave it out"),
-            "halfclose" if on => self.refuse("-halfclose", "connections are closed whole"),
             _ => {}
         }
     }
@@ -249,7 +251,7 @@ impl Reader {
             "base-url" => self.serve.base_url = text,
             "sync" => self.serve.sync_url = text,
             "P" => self.serve.proxies.push(text),
-            "M" => self.refuse("-M", "run `plimsoll proxy`"),
+            "M" => self.serve.multis.push(text),
             "profile" if !text.is_empty() => {
                 self.refuse("-profile", "profile the process with perf");
             }

@@ -47,13 +47,16 @@ impl Reader {
 
     fn load(mut self) -> Result<Task, UsageText> {
         self.calculate_qps()?;
-        for scheme in ["tcp://", "udp://"] {
-            if self.command.target.starts_with(scheme) {
-                self.refuse(scheme, "HTTP and gRPC are");
-            }
-        }
         if self.streams {
             self.refuse("-stream", "give -payload-file");
+        }
+        if self.command.follows_redirects {
+            self.refuse("-L", "redirects would count as calls: load their end");
+        }
+        // fortio closes its side after a request on a connection that is to end anyway.
+        let is_kept = self.command.keep_alive && !self.command.http10;
+        if self.command.half_close && !is_kept && !self.command.is_std_client() {
+            self.refuse("-halfclose", "connections are closed whole: leave it out");
         }
         let log = AccessLog { path: self.log_file.clone(), is_influx: self.is_influx };
         self.command.access_log = Some(log).filter(|log| !log.path.is_empty());
@@ -118,7 +121,7 @@ impl Reader {
             return Err(wrong("Error: too many arguments (typo in a flag?)"));
         }
         let mut serve = std::mem::replace(&mut self.serve, Serve::new()).only(kind);
-        if kind == ServeKind::Proxies && serve.proxies.is_empty() {
+        if kind == ServeKind::Proxies && serve.proxies.is_empty() && serve.multis.is_empty() {
             return Err(wrong("Error: fortio proxies command needs at least one -P / -M flag"));
         }
         serve.data_dir.clone_from(&self.command.data_dir);

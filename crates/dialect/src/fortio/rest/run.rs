@@ -68,6 +68,7 @@ impl RestRun {
         command.resolve = arguments.text("resolve").to_owned();
         let timeout_ns = duration::parse_ns(arguments.text("timeout").trim());
         command.timeout_ns = timeout_ns.filter(|ns| *ns > 0).unwrap_or(command.timeout_ns);
+        command.udp_timeout_ns = command.timeout_ns;
         command.connection_reuse = reuse(arguments.text("connection-reuse")).ok().flatten();
         let headers = arguments.texts("H").chain(arguments.listed("headers"));
         command.headers = headers.filter_map(header).collect();

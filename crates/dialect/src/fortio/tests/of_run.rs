@@ -125,7 +125,7 @@ fn ran(flags: &str) -> Outcome {
     run.details.calls = Some(Box::new(calls));
     let started = WallTime { unix_ns: 1_795_331_238_000_000_000, offset_s: 0 };
     let host = Host { name: "vm.example", started };
-    outcome(&command, &Deal::of(&command), &run, host, b"")
+    outcome(&command, &Deal::of(&command), &run, host, &[])
 }
 
 #[test]

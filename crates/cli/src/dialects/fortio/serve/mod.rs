@@ -3,7 +3,9 @@
 //!
 //! Everything listens on 127.0.0.1 unless an address is given.
 
+mod client;
 mod data;
+mod multi;
 mod pages;
 mod rest;
 mod site;
@@ -39,6 +41,10 @@ pub(super) fn serve(serve: &Serve) -> Result<ExitCode, Refused> {
     let _udp = addresses.udp.map(start_udp).transpose()?;
     for proxy in &serve.proxies {
         tcp_proxy::start(proxy)?;
+    }
+    let mut _multis = Vec::new();
+    for multi in &serve.multis {
+        _multis.push(multi::begin(multi, serve)?);
     }
     let roles = addresses.roles();
     if roles.is_empty() {

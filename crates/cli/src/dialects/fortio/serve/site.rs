@@ -21,7 +21,7 @@ use plimsoll_server::{Asked, Handle, Reply, Response};
 
 use super::super::{Refused, now};
 use super::rest::{Runs, json};
-use super::{data, pages, sync};
+use super::{client, data, pages};
 
 /// Requests that are worked on at a time; further ones get a 503.
 const REQUESTS_MAX: usize = 256;
@@ -210,7 +210,7 @@ fn with_query(place: &str, asked: &Asked) -> String {
 
 /// The answer of another server, passed on.
 fn fetched(url: &str) -> Response {
-    let answer = match sync::fetch(url) {
+    let answer = match client::fetch(url) {
         Ok(answer) => answer,
         Err(why) => return text(400, &format!("{why}\n")),
     };

@@ -8,11 +8,10 @@ use std::time::Duration;
 use plimsoll_core::plan::Draft;
 use plimsoll_dialect::fortio::rest::Listing;
 use plimsoll_dialect::fortio::{Level, LogLevel, Serve};
-use plimsoll_engine::{Answer, Control, Inquiry};
 
 use super::super::log;
+use super::client::fetch;
 use super::data;
-use crate::message::without_error_numbers;
 
 /// The most parts of a list; a bucket gives a thousand objects in each.
 const PARTS_MAX: usize = 100;
@@ -64,23 +63,4 @@ pub(super) fn again_and_again(serve: &Serve, folder: &Path) {
             }
         }
     });
-}
-
-/// The answer to a GET.
-///
-/// # Errors
-/// In one line.
-pub(super) fn fetch(url: &str) -> Result<Answer, String> {
-    let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-    let mut draft = Draft::new(crate::url::parse(&url)?);
-    draft.templates = false;
-    draft.duration_ns = None;
-    draft.requests = Some(1);
-    (draft.connections, draft.workers) = (1, 1);
-    let plan = super::super::ready(draft.check(), &plimsoll_dialect::fortio::FLAGS)
-        .map_err(|exit| super::Refused::from(exit).0)?;
-    let control = Control::default();
-    Inquiry::new(&plan, &control)
-        .and_then(|mut inquiry| inquiry.ask(&plan, &control))
-        .map_err(|error| without_error_numbers(&error.to_string()))
 }
