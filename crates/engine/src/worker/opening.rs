@@ -118,7 +118,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         }
         let counted = recorder.status.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
         let met = recorder.errors.first().map(|error| error.sample.as_str());
-        let reason = met.or(error.map(|error| error.reason.as_str())).map(str::to_owned);
+        let reason = met.or_else(|| error.map(|error| error.reason.as_str())).map(str::to_owned);
         let statuses: Vec<u16> = counted.map(|(status, _)| status as u16).collect();
         let status = || statuses.last().map(|status| format!("a response had the status {status}"));
         let reason = reason.or_else(status);
