@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_core::plan::Draft;
 use plimsoll_dialect::fortio::rest::Listing;
-use plimsoll_dialect::fortio::{Level, LogLevel, Serve};
+use plimsoll_dialect::fortio::{Level, LogLevel, Serve, scheme};
 use plimsoll_engine::{Answer, Control, Inquiry};
 
 use super::super::log;
@@ -70,7 +70,10 @@ pub(super) fn again_and_again(serve: &Serve, folder: &Path) {
 /// # Errors
 /// In one line.
 pub(super) fn fetch(url: &str) -> Result<Answer, String> {
-    let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+    let url = match scheme(url) {
+        Some(_) => url.to_owned(),
+        None => format!("http://{url}"),
+    };
     let mut draft = Draft::new(crate::url::parse(&url)?);
     draft.templates = false;
     draft.duration_ns = None;
