@@ -36,6 +36,11 @@ impl FortioServer {
 
     /// All parts of it, and the folder of its results.
     pub(crate) fn all() -> (tempfile::TempDir, Self) {
+        Self::with(&[])
+    }
+
+    /// The same with more flags.
+    pub(crate) fn with(more: &[&str]) -> (tempfile::TempDir, Self) {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().display().to_string();
         let flags = [
@@ -52,7 +57,7 @@ impl FortioServer {
             "-data-dir",
             &data,
         ];
-        let server = Self::start(&flags);
+        let server = Self::start(&[&flags[..], more].concat());
         (folder, server)
     }
 

@@ -19,6 +19,14 @@ pub fn long_version() -> String {
     format!("{} {} {}", version(), std::env::consts::ARCH, std::env::consts::OS)
 }
 
+/// The scheme that a target begins with. One in its query is another URL's.
+#[must_use]
+pub fn scheme(target: &str) -> Option<&str> {
+    let (scheme, _) = target.split_once("://")?;
+    let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-');
+    (!scheme.is_empty() && scheme.chars().all(is_of_scheme)).then_some(scheme)
+}
+
 /// How much is logged, from everything to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
@@ -278,9 +286,8 @@ impl Command {
 
     /// Takes what to call. A user and a password in it are kept apart, so that nothing shows them.
     pub(super) fn call_at(&mut self, target: &str) {
-        let (scheme, rest) = target
-            .split_once("://")
-            .map_or(("", target), |(scheme, rest)| (&target[..scheme.len() + "://".len()], rest));
+        let scheme_bytes = scheme(target).map_or(0, |scheme| scheme.len() + "://".len());
+        let (scheme, rest) = target.split_at(scheme_bytes);
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let Some((userinfo, host)) = rest[..end].rsplit_once('@') else {
             self.target = target.to_owned();
@@ -337,9 +344,9 @@ impl Command {
     /// The URL to call: `http://` unless another scheme was given.
     #[must_use]
     pub fn url(&self) -> String {
-        match self.target.contains("://") {
-            true => self.target.clone(),
-            false => format!("http://{}", self.target),
+        match scheme(&self.target) {
+            Some(_) => self.target.clone(),
+            None => format!("http://{}", self.target),
         }
     }
 }

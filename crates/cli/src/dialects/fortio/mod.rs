@@ -105,7 +105,9 @@ fn endpoint(command: &Command) -> Result<Endpoint, Refused> {
     }
     let has_port = target.rsplit(']').next().is_some_and(|rest| rest.contains(':'));
     let url = match command.call {
-        Some(_) if !target.contains("://") && !has_port => format!("http://{target}:{GRPC_PORT}"),
+        Some(_) if fortio::scheme(target).is_none() && !has_port => {
+            format!("http://{target}:{GRPC_PORT}")
+        }
         _ => command.url(),
     };
     crate::url::parse(&url).map_err(|why| Refused(format!("fortio: {why}")))

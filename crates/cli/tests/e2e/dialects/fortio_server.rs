@@ -39,7 +39,11 @@ impl Echo {
             .spawn()
             .expect("started");
         let mut out = BufReader::new(child.stdout.take().expect("piped"));
-        let url = out.by_ref().lines().map_while(Result::ok).find(|line| line.contains("http://"));
+        let url = out
+            .by_ref()
+            .lines()
+            .map_while(Result::ok)
+            .find(|line| line.trim_start().starts_with("http://"));
         let url = url.expect("where it is");
         let address = url
             .trim()
@@ -49,6 +53,13 @@ impl Echo {
             .unwrap_or_default()
             .to_owned();
         Self { child, address, _out: out, folder }
+    }
+
+    /// Waits until a page is there: fortio tells its address before it has its pages.
+    fn await_pages(&self, path: &str) {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+        let is_there = || self.ask(&request).0[0] == "HTTP/1.1 200 OK";
+        assert!((0..10_000).any(|_| is_there()), "{path} of {}", self.address);
     }
 
     /// The answer to a request, without what differs each time.
@@ -117,7 +128,6 @@ fn the_server_answers_as_fortios_does() {
         (get("/fortio/rest/status?runid=77", ""), false),
         (get("/fortio/rest/status?runid=x", ""), false),
         (get("/fortio/rest/stop?wait=true", ""), false),
-        (post("/fortio/rest/run?jsonPath=.none", ""), false),
         (get("/fortio/data/", ""), false),
         (get("/a?close=true", ""), false),
     ] {
@@ -160,7 +170,7 @@ fn runs_over_rest_come_to_the_same() {
     drop(nobody);
     for query in [
         format!("url={url}&n=9&qps=-1&c=3"),
-        format!("url={url}&n=9&qps=90&c=2&labels=a+b&uniform=on&nocatchup=on"),
+        format!("url={url}&n=9&qps=90&c=2&labels=a+b&uniform=on&nocatchup=on&p=50"),
         format!("url={url}&t=200ms&qps=50&c=2&r=0.0001&p=50,99"),
         format!("url={url}&n=4&qps=-1&c=2&p=101"),
         format!("url={url}&n=6&qps=-1&c=1&connection-reuse=2:2"),
@@ -246,6 +256,7 @@ fn each_opens_the_results_of_the_other() {
         assert!(files.next().is_none() && name.ends_with("_of_each.json"), "{name}");
         let document = fs::read_to_string(folder.path().join(&name)).expect("written");
         let report = Echo::over(reader, folder, &["report", "-redirect-port", "disabled"]);
+        report.await_pages("/data/index.tsv");
         assert_eq!(get(&report, &format!("/data/{name}")), document);
         let index = get(&report, "/data/index.tsv");
         let line = format!("http://h/data/{name}\t{}\t", document.len());

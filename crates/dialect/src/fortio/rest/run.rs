@@ -4,7 +4,7 @@
 use super::{Arguments, RestError};
 use crate::duration;
 use crate::fortio::arguments::{header, percentiles, reuse};
-use crate::fortio::command::{Call, Command, Payload};
+use crate::fortio::command::{Call, Command, Payload, scheme};
 
 /// A run that was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,7 +78,7 @@ impl RestRun {
                 true => Call::Ping { delay_ns },
                 false => Call::Health(arguments.text("healthservice").to_owned()),
             });
-            if arguments.is_on("grpc-secure") && !command.target.contains("://") {
+            if arguments.is_on("grpc-secure") && scheme(&command.target).is_none() {
                 command.target = format!("https://{}", command.target);
             }
         }

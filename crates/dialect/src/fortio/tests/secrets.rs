@@ -51,6 +51,7 @@ fn passwords_are_sent_and_not_shown() {
         ("load -stdclient -user a:b http://me:hush@h/", Some("Basic YTpi"), "http://h/"),
         ("load -stdclient http://me@h/", Some("Basic bWU6"), "http://h/"),
         ("load http://h/?mail=me@h", None, "http://h/?mail=me@h"),
+        ("load h/?url=http://a@b/", None, "http://h/?url=http://a@b/"),
         ("load -H authorization:hush http://h/", Some("hush"), "http://h/"),
     ] {
         let command = command(line);
