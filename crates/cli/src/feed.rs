@@ -2,19 +2,11 @@
 //! not be delivered.
 
 use plimsoll_core::plan::Endpoint;
-use plimsoll_outputs::{Feed, Label, Receiver, ReceiverError, Style};
+use plimsoll_outputs::{Feed, Label, Style};
 
 use crate::ending::say;
 use crate::exit::Exit;
 use crate::run_args::RunFlags;
-
-/// Reads a value of `--out`.
-///
-/// # Errors
-/// What is wrong with it.
-pub(crate) fn receiver(text: &str) -> Result<Receiver, ReceiverError> {
-    Receiver::parse(text, &|name| std::env::var(name).ok())
-}
 
 /// Opens the feed that flags ask for, with labels that tell the run from others.
 ///
