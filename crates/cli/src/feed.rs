@@ -2,7 +2,7 @@
 //! not be delivered.
 
 use plimsoll_core::plan::Endpoint;
-use plimsoll_outputs::{Feed, Label, Receiver, ReceiverError, Style};
+use plimsoll_outputs::{Feed, Label, Style};
 
 use crate::ending::say;
 use crate::exit::Exit;

@@ -199,7 +199,7 @@ pub(crate) struct RunFlags {
     pub monitor: Option<ProcessSelector>,
     /// Send figures each second to where people watch them: prometheus[=LISTEN],
     /// prometheus-rw=URL, otlp[=URL], influx=URL, statsd=HOST:PORT[,dogstatsd]; may be given again
-    #[arg(long, value_name = "KIND=TARGET", value_parser = crate::feed::receiver)]
+    #[arg(long, value_name = "KIND=TARGET", value_parser = crate::value_args::receiver)]
     #[arg(help_heading = "While it runs")]
     pub out: Vec<Receiver>,
     /// A label for all figures that --out sends; run=NAME replaces the generated one; may be given

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use plimsoll_core::secret::Secret;
 use plimsoll_core::units::parse_count;
 use plimsoll_io::DriverChoice;
+use plimsoll_outputs::{Receiver, ReceiverError};
 
 /// Which driver to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -48,6 +49,14 @@ pub(crate) fn threads(text: &str) -> Result<u32, String> {
 #[expect(clippy::unnecessary_wraps, reason = "a parser of values may fail")]
 pub(crate) fn secret(text: &str) -> Result<Secret, Infallible> {
     Ok(text.into())
+}
+
+/// Reads a value of `--out`.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn receiver(text: &str) -> Result<Receiver, ReceiverError> {
+    Receiver::parse(text, &|name| std::env::var(name).ok())
 }
 
 /// A share written as a percentage, from 0 up.

@@ -8,7 +8,8 @@ use crate::buckets::{BOUNDS_NS, Exponential, ZERO_THRESHOLD, cumulative};
 use crate::exposition::suffix;
 use crate::figures::Figures;
 use crate::labels::Label;
-use crate::metrics::{Sample, Type, Value, families};
+use crate::metrics::{Sample, Type, Value};
+use crate::naming::families;
 
 const COUNTER: i32 = 0;
 const GAUGE: i32 = 1;

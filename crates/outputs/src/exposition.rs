@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use crate::buckets::{BOUNDS_NS, cumulative};
 use crate::figures::Figures;
 use crate::labels::Label;
-use crate::metrics::{Family, Type, Value, families};
+use crate::metrics::{Family, Type, Value};
+use crate::naming::families;
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,12 +10,14 @@ use std::{fmt, io};
 use plimsoll_core::RunResult;
 use plimsoll_core::live::LiveFigures;
 
+use crate::delivery::Delivery;
 use crate::encoder::Encoder;
 use crate::figures::{Ending, Figures, Names};
 use crate::labels::Label;
 use crate::receiver::{Place, Receiver};
 use crate::scrape::Scrape;
-use crate::sender::{Patience, Sender, Told};
+use crate::sender::{Patience, Sender};
+use crate::told::Told;
 use crate::transport::Transport;
 
 /// What a thread may still have to make batches of. It does so between two attempts to send, which
@@ -102,47 +104,6 @@ pub enum FeedError {
         /// Why.
         error: io::Error,
     },
-}
-
-/// What came of sending to one receiver.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
-    /// The receiver, without secrets.
-    pub receiver: String,
-    /// Batches that it took; mostly one a second.
-    pub delivered: u64,
-    /// Batches that it never got.
-    pub lost: u64,
-    /// What went wrong last, if anything did.
-    pub reason: Option<String>,
-    /// Whether nothing scraped the last figures, where a receiver has to come for them.
-    pub is_unseen: bool,
-}
-
-impl Delivery {
-    pub(crate) fn to(receiver: &Receiver) -> Self {
-        Self {
-            receiver: receiver.to_string(),
-            delivered: 0,
-            lost: 0,
-            reason: None,
-            is_unseen: false,
-        }
-    }
-
-    /// What the user has to know of it: that something was lost, and why.
-    #[must_use]
-    pub fn complaint(&self) -> Option<String> {
-        let Self { receiver, delivered, lost, reason, is_unseen } = self;
-        let all = delivered + lost;
-        let reason = reason.as_deref().unwrap_or("the tester had no time for it");
-        if *is_unseen {
-            return Some(format!("output {receiver}: {reason}"));
-        }
-        (*lost > 0).then(|| {
-            format!("output {receiver}: {lost} of {all} batches were not delivered: {reason}")
-        })
-    }
 }
 
 impl fmt::Debug for Feed {

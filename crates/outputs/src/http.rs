@@ -8,9 +8,9 @@ use std::time::Duration;
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, Error};
 
+use crate::delivery::Fate;
 use crate::labels::shortened;
 use crate::receiver::Http;
-use crate::transport::Fate;
 
 /// How much of an answer is read for its reason, bytes.
 const ANSWER_BYTES_MAX: u64 = 4096;

@@ -94,7 +94,8 @@ fn family(kind: Type, name: &'static str, help: &'static str, value: f64) -> Fam
 mod tests {
     use super::*;
     use crate::figures::Names;
-    use crate::metrics::{Value, families};
+    use crate::metrics::Value;
+    use crate::naming::families;
 
     #[test]
     fn figures_stand_under_k6_s_names() {

@@ -12,6 +12,7 @@
 mod backlog;
 mod buckets;
 mod delimited;
+mod delivery;
 mod encoder;
 mod exposition;
 mod feed;
@@ -21,6 +22,7 @@ mod influx;
 mod k6_names;
 mod labels;
 mod metrics;
+mod naming;
 mod otlp;
 mod receiver;
 mod remote_write;
@@ -30,9 +32,11 @@ mod sender;
 mod statsd;
 #[cfg(test)]
 mod tests;
+mod told;
 mod transport;
 
-pub use feed::{Delivery, Feed, FeedError, Style};
+pub use delivery::Delivery;
+pub use feed::{Feed, FeedError, Style};
 pub use figures::Names;
 pub use labels::{Label, LabelError};
 pub use receiver::{HEADERS, Receiver, ReceiverError};

@@ -8,8 +8,7 @@ use std::borrow::Cow;
 use plimsoll_core::Histogram;
 use plimsoll_core::live::RunPart;
 
-use crate::figures::{Figures, Names, outcomes};
-use crate::k6_names;
+use crate::figures::{Figures, outcomes};
 
 /// What a metric is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,11 +76,8 @@ fn times<'a>(name: &'static str, help: &'static str, times: &'a Histogram) -> Fa
     Family { name, help, unit: Some("seconds"), kind: Type::Histogram, samples }
 }
 
-/// Everything that is known, in the order in which it is written.
+/// Everything that is known, under our own names, in the order in which it is written.
 pub(crate) fn families(figures: &Figures) -> Vec<Family<'_>> {
-    if figures.names == Names::K6 {
-        return k6_names::families(figures);
-    }
     let mut families = counters(figures);
     families.extend(gauges(figures));
     families.extend(endings(figures));

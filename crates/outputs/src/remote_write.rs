@@ -12,7 +12,8 @@ use crate::buckets::{Exponential, ZERO_THRESHOLD, cumulative};
 use crate::exposition::{bound, suffix};
 use crate::figures::Figures;
 use crate::labels::Label;
-use crate::metrics::{Family, Type, Value, families};
+use crate::metrics::{Family, Type, Value};
+use crate::naming::families;
 
 /// The value that says that a series has ended.
 pub(crate) const STALE: u64 = 0x7ff0_0000_0000_0002;

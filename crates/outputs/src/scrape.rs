@@ -12,11 +12,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::delimited;
+use crate::delivery::Delivery;
 use crate::exposition::{self, Text};
-use crate::feed::Delivery;
 use crate::figures::Figures;
 use crate::labels::Label;
-use crate::sender::Told;
+use crate::told::Told;
 
 /// The longest head of a request, bytes.
 const HEAD_BYTES_MAX: usize = 16 << 10;

@@ -4,17 +4,15 @@
 //! backlog is full, or the time at the end is over. Whatever comes from the run meanwhile is made a
 //! batch first, so that a receiver that hangs does not hold it up.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Heard, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use plimsoll_core::live::LiveFigures;
-
 use crate::backlog::Backlog;
+use crate::delivery::{Delivery, Fate};
 use crate::encoder::Encoder;
-use crate::feed::Delivery;
-use crate::figures::{Ending, Figures, Kind, Moment, Totals};
-use crate::transport::{Fate, Transport};
+use crate::figures::{Figures, Moment};
+use crate::told::Told;
+use crate::transport::Transport;
 
 /// How much time a receiver is given.
 #[derive(Debug, Clone, Copy)]
@@ -37,36 +35,6 @@ impl Default for Patience {
             pause: Duration::from_millis(250),
             pause_max: Duration::from_secs(5),
         }
-    }
-}
-
-/// What a run tells.
-#[derive(Debug, Clone)]
-pub(crate) enum Told {
-    Began {
-        time_ns: u64,
-    },
-    Interval {
-        time_ns: u64,
-        live: Arc<LiveFigures>,
-    },
-    Ended {
-        time_ns: u64,
-        ending: Arc<Ending>,
-    },
-    /// What was encoded elsewhere.
-    Batch(Arc<[u8]>),
-}
-
-impl Told {
-    /// Has figures know of it. Gives what it is and what it added, if it is of a run.
-    pub(crate) fn note(&self, figures: &mut Figures) -> Option<(Kind, Totals)> {
-        Some(match self {
-            Self::Began { time_ns } => (Kind::Began, figures.begin(*time_ns)),
-            Self::Interval { time_ns, live } => (Kind::Interval, figures.add(*time_ns, live)),
-            Self::Ended { time_ns, ending } => (Kind::Ended, figures.end(*time_ns, ending)),
-            Self::Batch(_) => return None,
-        })
     }
 }
 

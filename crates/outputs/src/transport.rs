@@ -4,26 +4,12 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 use std::time::Duration;
 
+use crate::delivery::Fate;
 use crate::http::Poster;
 use crate::receiver::Http;
 
 /// The most bytes of a datagram that no network cuts into pieces.
 const DATAGRAM_BYTES_MAX: usize = 1432;
-
-/// What became of a batch.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Delivered,
-    /// Not this time; the receiver may say how long to wait.
-    Retry {
-        after: Option<Duration>,
-        reason: String,
-    },
-    /// Never.
-    Refused {
-        reason: String,
-    },
-}
 
 /// A way to one receiver.
 #[derive(Debug)]
