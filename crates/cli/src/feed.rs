@@ -8,14 +8,6 @@ use crate::ending::say;
 use crate::exit::Exit;
 use crate::run_args::RunFlags;
 
-/// Reads a value of `--out`.
-///
-/// # Errors
-/// What is wrong with it.
-pub(crate) fn receiver(text: &str) -> Result<Receiver, ReceiverError> {
-    Receiver::parse(text, &|name| std::env::var(name).ok())
-}
-
 /// Opens the feed that flags ask for, with labels that tell the run from others. A script has no
 /// endpoint, and no label of one.
 ///

@@ -17,6 +17,7 @@ mod find;
 mod flags;
 mod foreign;
 mod fortio;
+mod fortio_cases;
 mod fortio_echo;
 mod fortio_multi;
 mod fortio_readers;

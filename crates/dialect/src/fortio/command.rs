@@ -313,10 +313,10 @@ impl Command {
     /// What is loaded without a protocol; `None`: HTTP or gRPC.
     #[must_use]
     pub fn carrier(&self) -> Option<Carrier> {
-        match self.target.split_once("://") {
+        match scheme(&self.target) {
             _ if self.call.is_some() => None,
-            Some(("tcp", _)) => Some(Carrier::Tcp),
-            Some(("udp", _)) => Some(Carrier::Udp),
+            Some("tcp") => Some(Carrier::Tcp),
+            Some("udp") => Some(Carrier::Udp),
             _ => None,
         }
     }

@@ -34,7 +34,9 @@ pub mod text;
 
 pub use access::access_line;
 pub use arguments::{canonical, help, parse};
-pub use command::{AccessLog, Call, Carrier, Command, LogLevel, Payload, long_version, version};
+pub use command::{
+    AccessLog, Call, Carrier, Command, LogLevel, Payload, long_version, scheme, version,
+};
 pub use foreign::foreign;
 pub use log::{Attribute, Level, line};
 pub use of_run::{Host, Outcome, id, outcome};

@@ -2,7 +2,7 @@
 //! clients send to several servers. Each has a connection of its own.
 
 use plimsoll_core::plan::{Draft, DriverPlan, Request};
-use plimsoll_dialect::fortio::FLAGS;
+use plimsoll_dialect::fortio::{FLAGS, scheme};
 use plimsoll_engine::{Answer, Control, Inquiry};
 
 use super::super::{Refused, ready};
@@ -24,7 +24,10 @@ pub(super) fn fetch(url: &str) -> Result<Answer, String> {
 /// # Errors
 /// In one line.
 pub(super) fn ask(url: &str, request: Request) -> Result<Answer, String> {
-    let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+    let url = match scheme(url) {
+        Some(_) => url.to_owned(),
+        None => format!("http://{url}"),
+    };
     let mut draft = Draft::new(crate::url::parse(&url)?);
     draft.request = request;
     draft.templates = false;
