@@ -1,5 +1,7 @@
 //! Where `fortio curl -L` goes next, as Go's client decides it.
 
+use plimsoll_core::secret::Secret;
+
 use super::command::{Command, Payload};
 
 /// Fields that are for one server and no other.
@@ -20,13 +22,17 @@ impl Command {
             return None;
         }
         let from = self.url();
-        let mut next = Self { target: joined(&from, location), ..self.clone() };
+        let mut next = self.clone();
+        next.call_at(&joined(&from, location));
         if !keeps_request {
             next.method = self.method.clone().filter(|method| method == "HEAD");
             (next.payload, next.content_type) = (Payload::None, None);
         }
         if parts(&next.target)[..2] != parts(&from)[..2] {
-            next.credentials.clear();
+            next.credentials = Secret::default();
+            if next.url_credentials == self.url_credentials {
+                next.url_credentials = Secret::default();
+            }
             next.headers.retain(|(name, _)| !OF_ONE_SERVER.contains(&name.as_str()));
         }
         Some(next)
@@ -100,11 +106,17 @@ mod tests {
             command.headers.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
         };
         let again = command.redirected(307, "/b").expect("a redirect");
-        assert_eq!((again.method.as_deref(), again.credentials.as_str()), (Some("PUT"), "u:p"));
+        assert_eq!(
+            (again.method.as_deref(), again.credentials.reveal().as_str()),
+            (Some("PUT"), "u:p")
+        );
         assert_eq!((again.payload, names(&command)), (command.payload.clone(), names(&command)));
         for location in ["http://b/", "https://a/"] {
             let elsewhere = command.redirected(303, location).expect("a redirect");
-            assert_eq!((elsewhere.method.as_deref(), elsewhere.credentials.as_str()), (None, ""));
+            assert_eq!(
+                (elsewhere.method.as_deref(), elsewhere.credentials.reveal().as_str()),
+                (None, "")
+            );
             assert_eq!((&elsewhere.payload, names(&elsewhere)), (&Payload::None, vec!["A".into()]));
         }
     }
