@@ -5,7 +5,6 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_core::plan::Draft;
 use plimsoll_dialect::fortio::rest::Listing;
 use plimsoll_dialect::fortio::{Level, LogLevel, Serve};
 
