@@ -39,8 +39,8 @@ pub(crate) struct Shown<'a> {
 }
 
 /// Runs a plan that was made of flags, once, and writes its reports. The title stands before the
-/// live progress; the feed gets the figures. Gives the result and how the run ended: with an exit code, or with the reason why
-/// it could not be carried out. In that case the reports say the same.
+/// live progress; the feed gets the figures. Gives the result and how the run ended: with an exit
+/// code, or with the reason why it could not be carried out. In that case the reports say the same.
 ///
 /// # Errors
 /// A plan that cannot be carried out anywhere, or a report that could not be written.

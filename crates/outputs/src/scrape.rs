@@ -1,5 +1,5 @@
-//! `prometheus=LISTEN`: figures for programs that ask. A thread answers scrapes, one after another, and
-//! the thread of the output tells it what is new.
+//! `prometheus=LISTEN`: figures for programs that ask. A thread answers scrapes, one after another,
+//! and the thread of the output tells it what is new.
 //!
 //! At the end the figures stay until they have been scraped once more, or until a limit. Without
 //! that, nobody would see what came after the last scrape of the run.

@@ -23,7 +23,8 @@ fn scraped(accepts: &[&str]) -> Vec<Vec<u8>> {
     let feed = Feed::begin_with(&[receiver], style(&labels()), patient()).unwrap();
     let address = feed.addresses().next().unwrap();
     tell(&feed, BEGAN_NS, 3);
-    // The last figures are there once the thread has heard of the end. Until then the test asks again.
+    // The last figures are there once the thread has heard of the end. Until then the test asks
+    // again.
     let bodies = std::thread::spawn({
         let accepts: Vec<String> = accepts.iter().map(|it| (*it).to_owned()).collect();
         move || {
