@@ -46,13 +46,13 @@ impl Server {
                 }
                 let Some(body) = read(&stream) else { continue };
                 let reply = replies.next().unwrap_or(Reply::Status(204, ""));
-                answer(&stream, reply);
-                let mut state = shared.0.lock().unwrap();
-                state.bodies.push(body);
-                if matches!(reply, Reply::Hang) {
-                    state.held.push(stream);
-                }
+                // It is there before its sender can know that it is.
+                shared.0.lock().unwrap().bodies.push(body);
                 shared.1.notify_all();
+                answer(&stream, reply);
+                if matches!(reply, Reply::Hang) {
+                    shared.0.lock().unwrap().held.push(stream);
+                }
             }
         };
         Self { address, state, thread: Some(std::thread::spawn(serve)) }
