@@ -18,6 +18,10 @@ use crate::naming::families;
 /// The value that says that a series has ended.
 pub(crate) const STALE: u64 = 0x7ff0_0000_0000_0002;
 
+/// How long after the last figures series end: as long as an interval, so that queries in steps
+/// find the last ones.
+const STALE_AFTER_MS: i64 = 1000;
+
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct WriteRequest {
     #[prost(message, repeated, tag = "1")]
@@ -130,7 +134,7 @@ impl RemoteWrite {
         if self.known.is_empty() {
             return Vec::new();
         }
-        let timestamp_ms = self.last_ms + 1;
+        let timestamp_ms = self.last_ms + STALE_AFTER_MS;
         let ended = self.known.iter().map(|known| {
             let value = f64::from_bits(STALE);
             match known.histograms.is_empty() {

@@ -220,7 +220,8 @@ fn prometheus_has_the_counts_of_a_script_of_k6() {
     command.env("BASE", server.url("/")).env("K6_PROMETHEUS_RW_TREND_STATS", "max,count");
     let summary = directory.path().join("summary.json");
     let finished = run(command.arg("--summary-export").arg(&summary).arg(&script));
-    assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{finished:?}");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(!finished.stderr.contains("not delivered"), "{finished:?}");
     for (expression, want) in [
         ("sum(k6_http_reqs_total{a_b=\"c\",status=\"200\",method=\"GET\"})", 30.0),
         ("sum(k6_http_req_duration_count)", 30.0),
@@ -266,7 +267,9 @@ fn dashboard_expressions() -> Vec<String> {
     targets
         .chain(annotations)
         .map(|it| it["expr"].as_str().expect("an expression"))
-        .map(|text| text.replace("$__rate_interval", "1h").replace("$run", ".*"))
+        .map(|text| {
+            text.replace("$__rate_interval", "1h").replace("$__range", "1h").replace("$run", ".*")
+        })
         .collect()
 }
 
