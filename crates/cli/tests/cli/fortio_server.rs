@@ -73,7 +73,7 @@ impl FortioServer {
         ask(self.http.trim_start_matches("http://").trim_end_matches('/'), request)
     }
 
-    fn get(&self, path: &str) -> (String, Vec<u8>) {
+    pub(crate) fn get(&self, path: &str) -> (String, Vec<u8>) {
         self.ask(&format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"))
     }
 

@@ -222,7 +222,10 @@ impl Command {
         plan.templates = is_text(&path) || text.is_some();
         let filled = text.map(|text| Body::new(text.replace("{uuid}", "{{uuid}}").into_bytes()));
         plan.endpoint.path = path.replace("{uuid}", "{{uuid}}").into();
-        let posts = !payload.is_empty() || self.content_type.is_some();
+        let types =
+            |(name, value): &(String, Option<String>)| name == "Content-Type" && value.is_some();
+        let has_type = self.content_type.is_some() || self.headers.iter().any(types);
+        let posts = !payload.is_empty() || has_type;
         let body = posts.then(|| filled.unwrap_or_else(|| Body::new(payload.clone())));
         let method = if posts { "POST" } else { "GET" };
         plan.request = Request {
