@@ -166,6 +166,8 @@ class WebSocket {
         this.#opened(news.response);
         break;
       case 'message':
+        // One that comes after close() is for nobody: the standard of WebSockets in browsers.
+        if (this.#state !== OPEN) break;
         this.#fire('message', { data: this.#dataOf(news.data), origin: this.#url });
         break;
       case 'over':
