@@ -80,7 +80,7 @@ fn curl_gets_what_each_route_promises_over_http2() {
             ("/echo", &["--data", "0123456789"], "2 200 10"),
             ("/echo", &["--data", "0123456789", "--header", "Expect: 100-continue"], "2 200 10"),
             ("/echo", &["--upload-file", upload], "2 200 5000000"),
-            ("/none", &[], "2 404 90"),
+            ("/none", &[], "2 404 106"),
         ] {
             let url = server.url(path);
             let output = ["--output", echoed, "--insecure", how, &url];

@@ -105,7 +105,7 @@ fn curl_gets_through_the_proxy_what_each_route_promises() {
             ("/bytes/10M", &[], "2 200 10000000"),
             ("/chunked/100k", &[], "2 200 100000"),
             ("/echo", &["--data", "0123456789", "--header", "Expect: 100-continue"], "2 200 10"),
-            ("/none", &[], "2 404 90"),
+            ("/none", &[], "2 404 106"),
         ] {
             let url = proxy.url(path);
             let seen =
