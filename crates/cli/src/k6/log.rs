@@ -3,15 +3,15 @@
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_dialect::WallTime;
 use plimsoll_dialect::k6::output::{Format, Level, Record, log_line};
-use plimsoll_dialect::k6::{ExitCode, Refused};
+use plimsoll_dialect::k6::{ExitCode, Refused, SecretSources};
 use plimsoll_runner::k6::{Lines, LogLine};
 
 /// How long the writer waits for a line before it looks whether there will be any.
@@ -37,6 +37,7 @@ pub(super) struct Log {
     lines: Lines,
     writer: JoinHandle<()>,
     is_over: Arc<AtomicBool>,
+    secrets: Arc<OnceLock<SecretSources>>,
 }
 
 impl Log {
@@ -67,6 +68,7 @@ impl Log {
         let clears = is_terminal && io::stdout().is_terminal();
         let console = wanted.console.as_deref().map(file).transpose()?;
         let is_over = Arc::new(AtomicBool::new(false));
+        let secrets = Arc::<OnceLock<SecretSources>>::default();
         let mut writer = Writer {
             sink,
             console,
@@ -75,16 +77,23 @@ impl Log {
             is_verbose: wanted.is_verbose,
             started_ns: None,
             is_over: Arc::clone(&is_over),
+            secrets: Arc::clone(&secrets),
         };
         let write = move || writer.write_all(&receiver);
         let writer = std::thread::Builder::new().name("log".to_owned()).spawn(write);
         let writer = writer.map_err(|error| other_fault(format!("no thread to log: {error}")))?;
-        Ok(Self { lines, writer, is_over })
+        Ok(Self { lines, writer, is_over, secrets })
     }
 
     /// Where lines go in.
     pub(super) fn lines(&self) -> &Lines {
         &self.lines
+    }
+
+    /// Has no line show what the script gets from these.
+    pub(super) fn keep_secret(&self, secrets: &SecretSources) {
+        // A log is of one script.
+        let _ = self.secrets.set(secrets.clone());
     }
 
     /// Has a line written.
@@ -128,6 +137,7 @@ struct Writer {
     /// Whether a line replaces what a progress has drawn below it.
     clears: bool,
     started_ns: Option<u64>,
+    secrets: Arc<OnceLock<SecretSources>>,
 }
 
 impl Writer {
@@ -163,10 +173,14 @@ impl Writer {
             Format::Terminal if is_apart => Format::Text,
             format => format,
         };
+        let message = match self.secrets.get() {
+            Some(secrets) => secrets.redact(&line.message),
+            None => line.message.as_str().into(),
+        };
         let record = Record {
             time: wall_time(line.wall_ns),
             level: line.level,
-            message: &line.message,
+            message: &message,
             elapsed_s: line.wall_ns.saturating_sub(started_ns) / 1_000_000_000,
             fields: &fields,
         };

@@ -93,6 +93,7 @@ pub(super) fn evaluate(
 ) -> Result<(Test, String), Refused> {
     let Asked { name, runtime, sources, user_agent, seed, is_verbose, driver, workers, .. } = asked;
     let Asked { secrets, module_cache, can_resume, .. } = asked;
+    log.keep_secret(&secrets);
     let bytes = read_or_stdin(Path::new(&name), FILE_BYTES_MAX);
     let bytes = bytes.map_err(|why| {
         other_fault(format!("cannot read the script '{name}': {}", without_error_numbers(&why)))

@@ -1,16 +1,24 @@
 //! `--secret-source`: where `k6/secrets` gets its values from. `mock` has them in the flag itself,
 //! `file` in lines of `name=value`.
 
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+
 /// The most sources.
 const SOURCES_MAX: usize = 100;
+
+/// What stands for a secret in a text that is shown.
+const REDACTED: &str = "***SECRET_REDACTED***";
 
 /// What a source is called that scripts mean when they name none.
 const DEFAULT: &str = "default";
 
-/// The sources of a run.
+/// The sources of a run. Clones know the same secrets.
 #[derive(Clone, Default)]
 pub struct SecretSources {
     sources: Vec<Source>,
+    /// The secrets that the script has got.
+    told: Arc<Mutex<Vec<String>>>,
 }
 
 #[derive(Clone)]
@@ -55,7 +63,7 @@ impl SecretSources {
         if let [only] = &mut sources[..] {
             only.is_default = true;
         }
-        Ok(Self { sources })
+        Ok(Self { sources, told: Arc::default() })
     }
 
     /// A secret of a source, or of the default one.
@@ -73,7 +81,22 @@ impl SecretSources {
         let found = found
             .ok_or_else(|| format!("no secret source with name \"{wanted}\" is configured"))?;
         let value = found.values.iter().rev().find(|(known, _)| known == name);
-        value.map(|(_, value)| value.clone()).ok_or_else(|| "no value".to_owned())
+        let (_, value) = value.ok_or_else(|| "no value".to_owned())?;
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if !value.is_empty() && !told.contains(value) {
+            told.push(value.clone());
+        }
+        Ok(value.clone())
+    }
+
+    /// A text without the secrets that the script has got.
+    #[must_use]
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.iter().fold(Cow::Borrowed(text), |text, secret| match text.contains(secret.as_str()) {
+            true => Cow::Owned(text.replace(secret.as_str(), REDACTED)),
+            false => text,
+        })
     }
 }
 
@@ -121,6 +144,16 @@ mod tests {
             "wrong.env" => Ok("a=1\nhunter2".to_owned()),
             _ => Err("no such file".to_owned()),
         })
+    }
+
+    #[test]
+    fn secrets_that_a_script_has_got_are_not_shown() {
+        let sources = parse(&["mock=a=top,b=none"]).expect("sources");
+        let known = sources.clone();
+        assert_eq!(sources.redact("top none"), "top none", "nobody has asked");
+        assert_eq!(known.find(None, "a").as_deref(), Ok("top"));
+        let shown = sources.redact("a top, stop none");
+        assert_eq!(shown, "a ***SECRET_REDACTED***, s***SECRET_REDACTED*** none");
     }
 
     /// What k6 1.8 has found.

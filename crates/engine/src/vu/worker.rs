@@ -156,6 +156,10 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         }
         self.tick(false);
         if self.stage.is_over() && !self.stage.has_orders(self.index) {
+            // Another worker may have seen an abort within this turn and ended the run.
+            if self.stage.controls.is_aborted() {
+                self.interrupt_all();
+            }
             return Ok(false);
         }
         self.wait()?;

@@ -82,3 +82,28 @@ fn what_goes_over_the_wire_is_logged_if_asked_for() {
     assert!(finished.stderr.contains("scenario=default source=http-debug vu=1"), "{finished:?}");
     assert!(!world.run(&[]).stderr.contains("Request:"));
 }
+
+#[test]
+fn no_line_of_the_log_shows_secrets_or_passwords_of_urls() {
+    let world = World::new(
+        "import http from 'k6/http'; import secrets from 'k6/secrets'; import exec from 'k6/execution';
+         export default async function () {
+             const key = await secrets.get('key');
+             http.get(`${__ENV.BASE}/?key=${key}`, { headers: { Authorization: `Bearer ${key}` } });
+             http.get('http://user:pa55@127.0.0.1:1/', { timeout: '1s' });
+             exec.test.abort(`no more of ${key}`);
+         }",
+    );
+    let flags = ["--secret-source=mock=key=top5ecret", "--http-debug=full", "--log-format=json"];
+    let finished = world.run(&flags);
+    let text = format!("{}{}", finished.stdout, finished.stderr);
+    for shown in
+        ["GET /?key=***SECRET_REDACTED***", "Bearer ***SECRET_REDACTED***", "request failed: "]
+    {
+        assert!(text.contains(shown), "{shown}: {finished:?}");
+    }
+    assert!(text.contains("no more of ***SECRET_REDACTED***"), "{finished:?}");
+    for secret in ["top5ecret", "pa55"] {
+        assert!(!text.contains(secret), "{secret}: {finished:?}");
+    }
+}

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::classes;
 use super::console;
+use super::secrets;
 use super::tags::TagsObject;
 use crate::js::execution::{Execution, ScenarioFacts};
 use crate::js::ffi;
@@ -193,5 +194,6 @@ fn reason(call: &Call<'_, '_>, otherwise: &str) -> Result<String, Thrown> {
     if reason.is_nothing() {
         return Ok(otherwise.to_owned());
     }
-    Ok(reason.to_text()?.str().into_owned())
+    let text = reason.to_text()?;
+    Ok(secrets::redact(call.context, &text.str()).into_owned())
 }

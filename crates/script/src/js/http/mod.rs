@@ -211,6 +211,16 @@ enum Onward {
     Authorize(String),
 }
 
+/// A text that may be a URL with user and password, with stars in their place.
+pub(in crate::js) fn masked(url: &str) -> String {
+    let (scheme, rest) =
+        url.split_once("://").map_or(("", url), |(scheme, _)| url.split_at(scheme.len() + 3));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let user = rest[..end].rfind('@').map_or("", |at| &rest[..at]);
+    let stars = if user.is_empty() { "" } else { "****" };
+    [scheme, stars, &rest[user.len()..]].concat()
+}
+
 impl Flow {
     /// One that has nothing to do.
     #[must_use]
@@ -225,15 +235,9 @@ impl Flow {
         self.counts
     }
 
-    /// Makes a text that may have user and password in it one that may be shown.
+    /// Has a text that may have user and password in it shown without them.
     fn mask(&mut self, url: &str) {
-        let (scheme, rest) =
-            url.split_once("://").map_or(("", url), |(scheme, _)| url.split_at(scheme.len() + 3));
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let user = rest[..end].rfind('@').map_or("", |at| &rest[..at]);
-        let stars = if user.is_empty() { "" } else { "****" };
-        self.masked.clear();
-        self.masked.extend([scheme, stars, &rest[user.len()..]]);
+        self.masked = masked(url);
         self.is_masked = true;
     }
 

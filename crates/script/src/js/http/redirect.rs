@@ -3,7 +3,7 @@
 use super::super::api::http::Request;
 use super::{
     Fault, Flow, HttpOptions, Next, Onward, REDIRECTS_MAX, Url, UrlError, fields, invalid_url,
-    shown,
+    masked, shown,
 };
 
 /// Fields that the sender of a request trusts one server with.
@@ -39,7 +39,7 @@ impl Flow {
         let limit = request.redirects_max.or(options.redirects_max);
         if self.redirects >= limit.unwrap_or(REDIRECTS_MAX) {
             self.warning = limit.is_none().then(|| {
-                let url = request.url.as_str();
+                let url = masked(&request.url);
                 format!(
                     "{url} led to more than {REDIRECTS_MAX} redirects, and the last one is the \
                      response: set redirects in the params of the request, or the option \

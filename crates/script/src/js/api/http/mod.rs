@@ -21,6 +21,7 @@ pub(in crate::js::api) use response::headers_of;
 use super::{console, need_running};
 use crate::js::events::Kept;
 use crate::js::ffi;
+use crate::js::http::masked;
 use crate::js::native::{Call, functions};
 use crate::js::step::{Answer, Level, Step};
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
@@ -152,7 +153,8 @@ fn take(context: Context<'_>, number: u32) -> Outcome<'_> {
             return Err(context.throw(ErrorKind::Plain, response.error()));
         }
         let url = if response.url().is_empty() { &request.url } else { response.url() };
-        let line = format!("request failed: {}: {} {url}", response.error(), request.method);
+        let (error, url) = (response.error(), masked(url));
+        let line = format!("request failed: {error}: {} {url}", request.method);
         console::note(context, Level::Warn, &line)?;
     }
     super::classes::hold(context, None, *response)
