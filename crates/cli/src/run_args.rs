@@ -198,7 +198,7 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "PID|NAME|:PORT", help_heading = "While it runs")]
     pub monitor: Option<ProcessSelector>,
     /// Send figures each second to where people watch them: prometheus[=LISTEN],
-    /// prometheus-rw=URL, otlp[=URL], influx=URL, statsd=HOST:PORT[,dogstatsd]; may be given again
+    /// prometheus-rw=URL, otlp[=URL], influx=URL, statsd=HOST:PORT; may be given again
     #[arg(long, value_name = "KIND=TARGET", value_parser = crate::value_args::receiver)]
     #[arg(help_heading = "While it runs")]
     pub out: Vec<Receiver>,

@@ -27,7 +27,7 @@ pub enum LabelError {
 }
 
 /// Names that single figures use.
-const OWN: [&str; 6] = ["outcome", "code", "phase", "verdict", "gate", "le"];
+const OWN: [&str; 8] = ["outcome", "code", "phase", "verdict", "gate", "version", "le", "quantile"];
 
 impl Label {
     /// A label, its value without control characters.

@@ -314,7 +314,7 @@ fn has_header(headers: &[(String, String)], name: &str) -> bool {
 
 /// Reads a URL that can be sent to.
 fn parse_url(text: &str, kind: &'static str, example: &'static str) -> Result<Uri, ReceiverError> {
-    let wrong = || ReceiverError::Url { url: text.to_owned(), kind, example };
+    let wrong = || ReceiverError::Url { url: shown(text), kind, example };
     if text.split('/').nth(2).is_some_and(|authority| authority.contains('@')) {
         return Err(ReceiverError::Credentials);
     }
@@ -323,7 +323,18 @@ fn parse_url(text: &str, kind: &'static str, example: &'static str) -> Result<Ur
     if !is_http || uri.host().is_none_or(str::is_empty) {
         return Err(wrong());
     }
+    // A port that is none would be that of the scheme, where another service may listen.
+    let place = uri.authority().map_or("", |authority| authority.as_str());
+    let has_port = place.rsplit(']').next().is_some_and(|rest| rest.contains(':'));
+    if has_port && uri.port_u16().is_none() {
+        return Err(wrong());
+    }
     Ok(uri)
+}
+
+/// A URL without its query, which may have a password.
+fn shown(text: &str) -> String {
+    text.split('?').next().unwrap_or_default().to_owned()
 }
 
 /// A URL up to its path.

@@ -355,3 +355,14 @@ fn a_closed_search_finds_a_number_of_connections() {
         assert!(finished.stderr.contains(says), "{arguments:?}: {finished:?}");
     }
 }
+
+/// All connections wait to the end, so there is hardly a response that could be late.
+#[test]
+fn a_closed_search_does_not_pass_a_server_that_hangs() {
+    let world = World::new();
+    let hanging = Peer::answering(|_| Answer::Hang);
+    let url = hanging.url("/");
+    let flags = ["p99<1s", &url, "--closed", "-c", "2", "--drain", "200ms"];
+    let finished = world.run(&[&QUICK[..], &flags].concat());
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+}

@@ -242,6 +242,7 @@ fn requests_without_a_response_are_errors_by_kind() {
     let report = world.report();
     assert_eq!(report.ledger(["sent", "ok", "broken"]), [4, 2, 2]);
     assert_eq!(report.errors(), [("connect", "refused", 2)]);
+    assert!(report.number("/latency/service/min_us") > 0.0, "an attempt takes its time");
     let slow = Peer::answering(|_| Answer::Hang);
     let world = World::new(
         "export const options = { vus: 1, iterations: 1 };

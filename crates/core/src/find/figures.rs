@@ -80,6 +80,20 @@ impl Figures {
         figures
     }
 
+    /// Adds the intervals from `count` on to the one before them.
+    pub fn gather_from(&mut self, count: usize) {
+        let Self { due, answered, ended, objectives, .. } = self;
+        let of_objectives = objectives
+            .iter_mut()
+            .flat_map(|sums| [&mut sums.among, &mut sums.against, &mut sums.near, &mut sums.far]);
+        for column in [due, answered, ended].into_iter().chain(of_objectives) {
+            let rest: u64 = column.drain(count.max(1).min(column.len())..).sum();
+            if let Some(last) = column.last_mut() {
+                *last += rest;
+            }
+        }
+    }
+
     /// Figures without intervals.
     #[must_use]
     pub fn empty(interval_ns: u64, objectives: usize) -> Self {

@@ -230,3 +230,21 @@ fn codes_of_urls_are_decoded() {
     }
     assert_eq!(percent_decoded_bytes("%FF%00a"), b"\xff\0a");
 }
+
+#[test]
+fn receivers_of_figures_are_shown_without_passwords() {
+    for (given, parts) in [
+        (
+            "influx=http://u:hush@h:8086/db?u=hull&p=hush",
+            &["influx=http://", "@h:8086/db?u=", "&p="][..],
+        ),
+        ("prometheus-rw=http://hush:x@h/", &["prometheus-rw=http://", "@h/"]),
+        ("otlp=http://h:4318/?token=hush", &["otlp=http://h:4318/?token="]),
+        ("statsd=h:8125,dogstatsd", &["statsd=h:8125,dogstatsd"]),
+        ("prometheus", &["prometheus"]),
+    ] {
+        let shown = Masks::default().given(Kind::Receiver, given);
+        assert!(parts.iter().all(|part| shown.contains(part)), "{shown}");
+        assert!(!shown.contains("hush") && !shown.contains("hull"), "{shown}");
+    }
+}

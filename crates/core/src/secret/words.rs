@@ -21,12 +21,14 @@ pub enum Kind {
     Proxy,
     /// A URL or a path.
     Url,
+    /// `KIND=URL`: where figures go, with a password in the query too.
+    Receiver,
     /// What a response has to be like.
     Expectation,
 }
 
 /// The flags of `plimsoll run`, by their long names, that take what may be secret.
-pub const RUN_FLAGS: [(&str, Kind); 9] = [
+pub const RUN_FLAGS: [(&str, Kind); 10] = [
     ("url", Kind::Url),
     ("header", Kind::Header),
     ("basic", Kind::Credential),
@@ -36,6 +38,7 @@ pub const RUN_FLAGS: [(&str, Kind); 9] = [
     ("proxy", Kind::Proxy),
     ("script-arguments", Kind::Credential),
     ("expect", Kind::Expectation),
+    ("out", Kind::Receiver),
 ];
 
 /// Endings of files: the path of a key is no secret.
@@ -65,6 +68,7 @@ impl Masks {
             Kind::Variable => self.variable(text),
             Kind::Proxy => self.proxy(text),
             Kind::Url => self.url(text),
+            Kind::Receiver => self.receiver(text),
             Kind::Expectation => match text.parse() {
                 Ok(expectation) => self.expectation(&expectation).to_string(),
                 // Its kind is named, but not the value it is compared with.
@@ -74,6 +78,20 @@ impl Masks {
                 },
             },
         }
+    }
+
+    /// `KIND=URL`, without userinfo and with no value of the query: InfluxDB's password is `p`.
+    fn receiver(&self, text: &str) -> String {
+        let (kind, target) = text
+            .split_once('=')
+            .map_or(("", text), |(kind, target)| (&text[..=kind.len()], target));
+        let (place, query) =
+            target.split_once('?').map_or((target, None), |(place, query)| (place, Some(query)));
+        let values = query.map(|query| {
+            let parameters: Vec<String> = query.split('&').map(|it| self.variable(it)).collect();
+            format!("?{}", parameters.join("&"))
+        });
+        format!("{kind}{}{}", self.in_url(place), values.unwrap_or_default())
     }
 
     /// `NAME=value`, whatever the name.

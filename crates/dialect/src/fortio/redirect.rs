@@ -5,7 +5,8 @@ use plimsoll_core::secret::Secret;
 use super::command::{Command, Payload};
 
 /// Fields that are for one server and no other.
-const OF_ONE_SERVER: [&str; 3] = ["Authorization", "Cookie", "Www-Authenticate"];
+const OF_ONE_SERVER: [&str; 5] =
+    ["Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "Www-Authenticate"];
 
 impl Command {
     /// The request that follows an answer with this status and this Location; `None` where the

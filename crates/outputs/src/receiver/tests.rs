@@ -49,6 +49,9 @@ fn what_is_wrong_is_said_in_a_line() {
         ("prometheus-rw=", "'' is not a URL of prometheus-rw"),
         ("otlp=ftp://a", "'ftp://a' is not a URL of otlp"),
         ("influx=a:8086", "'a:8086' is not a URL of influx"),
+        ("influx=http://a:99999/db?p=hush", "'http://a:99999/db' is not a URL of influx"),
+        ("otlp=http://a:x", "'http://a:x' is not a URL of otlp"),
+        ("otlp=http://[::1]:9x/", "'http://[::1]:9x/' is not a URL of otlp"),
         ("influx=http://u:p@a:8086/d", "a URL of an output has no user and password"),
     ] {
         let error = Receiver::parse(text, &|_| None).unwrap_err().to_string();

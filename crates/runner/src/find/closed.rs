@@ -123,14 +123,18 @@ fn report(search: &ClosedSearch, plan: &ClosedPlan, result: &RunResult) -> Repor
     let interval_ns = points.first().map_or(INTERVAL_NS, |point| point.interval_ns).max(1);
     let settled = (settling(plan) * INTERVAL_NS).div_ceil(interval_ns) as usize;
     let count = plan.measure_ns.div_ceil(interval_ns) as usize;
+    // What was asked for in the measured part may have come after it.
     let measured = points.get(settled..).unwrap_or_default();
-    let measured = &measured[..count.min(measured.len())];
     let ended = |point: &Point| {
         point.completed + point.refused + point.timed_out + point.broken + point.shed
     };
-    // A closed loop asks for as much as it gets.
-    let due: Vec<u64> = measured.iter().map(ended).collect();
-    let figures = Figures::of_points(objectives, measured, &due);
+    // A closed loop asks for as much as it gets, and for what it never got.
+    let mut due: Vec<u64> = measured.iter().map(ended).collect();
+    if let Some(last) = due.last_mut() {
+        *last += result.ledger.unfinished;
+    }
+    let mut figures = Figures::of_points(objectives, measured, &due);
+    figures.gather_from(count);
     let loader = &result.loader;
     let tester = doubt(&loader.causes, &loader.lateness, objectives, &figures);
     Report {

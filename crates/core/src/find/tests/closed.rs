@@ -247,3 +247,14 @@ fn documents_are_read_as_they_were_written() {
     value["answer"]["ending"] = serde_json::json!("luck");
     assert!(schemas.validate(&value, schema).is_err(), "the schema knows the endings");
 }
+
+#[test]
+fn what_comes_after_the_measured_part_counts_with_its_end() {
+    let mut figures = Figures::empty(1_000_000_000, 1);
+    figures.due = vec![4, 5, 1, 2];
+    figures.objectives[0].against = vec![0, 1, 1];
+    figures.gather_from(2);
+    assert_eq!(figures.due, [4, 8]);
+    assert_eq!(figures.objectives[0].against, [0, 2]);
+    assert_eq!(figures.ended, [0; 0]);
+}

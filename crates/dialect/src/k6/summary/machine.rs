@@ -33,7 +33,7 @@ fn document(summary: &Summary, of: Machine<'_>) -> Value {
     let mut results = serde_json::Map::new();
     let checks = &summary.whole.checks;
     if !checks.is_empty() {
-        let (passes, fails) = Summary::check_counts(checks);
+        let (passes, fails) = summary.whole.check_counts();
         let total = passes + fails;
         let rate = |name: &str, matches: u64| {
             let share = if total == 0 { 0.0 } else { matches as f64 / total as f64 };

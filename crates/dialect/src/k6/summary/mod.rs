@@ -76,6 +76,19 @@ pub struct Part {
     pub groups: Vec<(String, Self)>,
 }
 
+impl Part {
+    /// How often checks passed and failed, all together: also those that are not listed, because
+    /// samples have no tag with the name or there are too many names.
+    fn check_counts(&self) -> (u64, u64) {
+        let metric = self.metrics.iter().find(|figures| figures.name == "checks");
+        if let Some(Figures { values: Values::Rate { passes, fails, .. }, .. }) = metric {
+            return (*passes, *fails);
+        }
+        let listed = self.checks.iter();
+        listed.fold((0, 0), |(passes, fails), check| (passes + check.passes, fails + check.fails))
+    }
+}
+
 /// A metric's figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
@@ -169,13 +182,6 @@ impl Summary {
     pub fn inexact(&self) -> impl Iterator<Item = &str> {
         let metrics = self.whole.metrics.iter().filter(|figures| !figures.is_exact);
         metrics.map(|figures| figures.name.as_str())
-    }
-
-    /// How often checks passed and failed, all together.
-    fn check_counts(checks: &[Check]) -> (u64, u64) {
-        checks
-            .iter()
-            .fold((0, 0), |(passes, fails), check| (passes + check.passes, fails + check.fails))
     }
 
     fn per_second(&self, count: u64) -> f64 {

@@ -157,7 +157,7 @@ impl Text {
         // A threshold on checks shows the block, even if nothing was checked.
         let is_checks = |figures: &Figures| figures.name == "checks";
         if !part.checks.is_empty() || part.metrics.iter().any(is_checks) {
-            self.checks(summary, &part.checks, level);
+            self.checks(summary, part, level);
         }
         let listed = part.metrics.iter().filter(|it| is_listed(&it.name, self.look.mode));
         let mut shown: Vec<&Figures> = listed.collect();
@@ -187,8 +187,8 @@ impl Text {
         }
     }
 
-    fn checks(&mut self, summary: &Summary, checks: &[Check], level: usize) {
-        let (passes, fails) = Summary::check_counts(checks);
+    fn checks(&mut self, summary: &Summary, part: &Part, level: usize) {
+        let (passes, fails) = part.check_counts();
         let total = passes + fails;
         let share = |count: u64| {
             let share = if total == 0 { 0.0 } else { count as f64 / total as f64 };
@@ -207,7 +207,7 @@ impl Text {
             self.line(level, &line);
         }
         self.empty();
-        for check in checks {
+        for check in &part.checks {
             self.check(check, level);
         }
         self.empty();

@@ -135,7 +135,9 @@ impl RoleBook {
     pub(super) fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>, masks: &Masks) {
         let parts = Parts { endpoint: self.endpoint(place, ended, masks), ..self.parts(place) };
         let (outcome, fault) = outcome(ended);
-        let moments = moments(ended);
+        let is_open =
+            fault.is_none_or(|it| ![Phase::Dns, Phase::Connect, Phase::Tls].contains(&it.phase));
+        let moments = if is_open { moments(ended) } else { of_attempt(ended) };
         let recorder = self.observer.recorder(true);
         recorder.scheduled(parts);
         recorder.started_at_once(parts);
@@ -259,6 +261,21 @@ fn moments(ended: &RequestEnded<'_>) -> Moments {
         sent_ns,
         written_ns,
         first_byte_ns: written_ns + timings.waiting_ns,
+    }
+}
+
+/// The moments of a request without a connection: its service time is that of the attempt to open
+/// one.
+fn of_attempt(ended: &RequestEnded<'_>) -> Moments {
+    let intended_ns = ended.intended_ns;
+    let started_ns = ended.started_ns.max(intended_ns);
+    Moments {
+        intended_ns,
+        available_ns: started_ns,
+        started_ns,
+        sent_ns: started_ns,
+        written_ns: started_ns,
+        first_byte_ns: started_ns,
     }
 }
 
