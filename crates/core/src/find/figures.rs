@@ -80,16 +80,18 @@ impl Figures {
         figures
     }
 
-    /// Adds the intervals from `count` on to the one before them.
-    pub fn gather_from(&mut self, count: usize) {
-        let Self { due, answered, ended, objectives, .. } = self;
-        let of_objectives = objectives
-            .iter_mut()
-            .flat_map(|sums| [&mut sums.among, &mut sums.against, &mut sums.near, &mut sums.far]);
-        for column in [due, answered, ended].into_iter().chain(of_objectives) {
-            let rest: u64 = column.drain(count.max(1).min(column.len())..).sum();
-            if let Some(last) = column.last_mut() {
-                *last += rest;
+    /// Ends the figures after `count` intervals. What objectives say of later requests counts with
+    /// the last of them: they were asked for before.
+    pub fn end_after(&mut self, count: usize) {
+        for column in [&mut self.due, &mut self.answered, &mut self.ended] {
+            column.truncate(count);
+        }
+        for sums in &mut self.objectives {
+            for column in [&mut sums.among, &mut sums.against, &mut sums.near, &mut sums.far] {
+                let later: u64 = column.drain(count.min(column.len())..).sum();
+                if let Some(last) = column.last_mut() {
+                    *last += later;
+                }
             }
         }
     }

@@ -128,13 +128,14 @@ fn report(search: &ClosedSearch, plan: &ClosedPlan, result: &RunResult) -> Repor
     let ended = |point: &Point| {
         point.completed + point.refused + point.timed_out + point.broken + point.shed
     };
-    // A closed loop asks for as much as it gets, and for what it never got.
-    let mut due: Vec<u64> = measured.iter().map(ended).collect();
-    if let Some(last) = due.last_mut() {
+    // A closed loop asks for as much as it gets.
+    let due: Vec<u64> = measured.iter().map(ended).collect();
+    let mut figures = Figures::of_points(objectives, measured, &due);
+    figures.end_after(count);
+    // A closed loop also asked for what it never got.
+    if let Some(last) = figures.due.last_mut() {
         *last += result.ledger.unfinished;
     }
-    let mut figures = Figures::of_points(objectives, measured, &due);
-    figures.gather_from(count);
     let loader = &result.loader;
     let tester = doubt(&loader.causes, &loader.lateness, objectives, &figures);
     Report {

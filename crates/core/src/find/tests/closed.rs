@@ -249,12 +249,12 @@ fn documents_are_read_as_they_were_written() {
 }
 
 #[test]
-fn what_comes_after_the_measured_part_counts_with_its_end() {
+fn what_comes_after_the_measured_part_counts_for_objectives() {
     let mut figures = Figures::empty(1_000_000_000, 1);
     figures.due = vec![4, 5, 1, 2];
     figures.objectives[0].against = vec![0, 1, 1];
-    figures.gather_from(2);
-    assert_eq!(figures.due, [4, 8]);
+    figures.end_after(2);
+    assert_eq!(figures.due, [4, 5]);
     assert_eq!(figures.objectives[0].against, [0, 2]);
     assert_eq!(figures.ended, [0; 0]);
 }
