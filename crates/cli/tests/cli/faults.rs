@@ -219,7 +219,8 @@ fn assert_dead_and_back(report: &Report) {
         .filter(|(phase, kind, _)| (*phase, *kind) == ("connect", "refused"))
         .map(|(_, _, count)| count)
         .sum();
-    assert!((1..=100).contains(&refused), "with backoff, not hammering: {:?}", report.errors());
+    // None if the server was back before the first attempt, as on a busy machine.
+    assert!(refused <= 100, "with backoff, not hammering: {:?}", report.errors());
     let max = report.number("/latency/response/max_us");
     assert!(max > 100_000.0, "who came while it was dead waited: {max} µs");
 }
