@@ -86,8 +86,8 @@ fn given_flags(given: &ArgMatches, definition: &clap::Command) -> Vec<(String, S
     definition.get_arguments().filter(is_given).map(named).collect()
 }
 
-/// The key of the first flag among these arguments that a search has no place for, and why it has
-/// none, in a line.
+/// The key of the first flag among these arguments that does not apply to a search, and a line that
+/// says so.
 pub(crate) fn unfit_given(
     given: &ArgMatches,
     definition: &clap::Command,

@@ -30,7 +30,7 @@ pub(crate) fn open(flags: &RunFlags, endpoint: Option<&Endpoint>) -> Result<Opti
     Ok(Some(feed))
 }
 
-/// Delivers what is left, and says what could not be delivered.
+/// Delivers the remaining figures, and reports those that could not be delivered.
 pub(crate) fn close(feed: Option<Feed>) {
     let deliveries = feed.map(Feed::finish).unwrap_or_default();
     let complaints: Vec<String> =

@@ -14,7 +14,7 @@ const PLAIN: &[(&str, u16)] = &[("tcp", 0), ("udp", 0)];
 /// Reads where an echo is, as `tcp://HOST:PORT` or `udp://HOST:PORT`.
 ///
 /// # Errors
-/// What is wrong with it and what to write instead, in one line.
+/// The mistake, and what to write instead, in one line.
 pub(crate) fn parse_echo(text: &str) -> Result<Endpoint, String> {
     let endpoint = parse_of(PLAIN, text)?;
     if endpoint.port == 0 {
@@ -29,7 +29,7 @@ pub(crate) fn parse_echo(text: &str) -> Result<Endpoint, String> {
 /// Reads a URL of HTTP.
 ///
 /// # Errors
-/// What is wrong with it and what to write instead, in one line.
+/// The mistake, and what to write instead, in one line.
 pub(crate) fn parse(text: &str) -> Result<Endpoint, String> {
     parse_of(HTTP, text)
 }

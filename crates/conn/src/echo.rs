@@ -161,21 +161,6 @@ impl Protocol for Echo {
         })
     }
 
-    /// Nothing of a request is ever held back.
-    fn send_rest<'m>(
-        &mut self,
-        _exchange: ExchangeId,
-        _message: &Message<'m, EchoRequest>,
-        _out: &mut Vec<u8>,
-    ) -> Wire<'m> {
-        Wire::Framed
-    }
-
-    #[inline]
-    fn is_stalled(&self, _exchange: ExchangeId) -> bool {
-        false
-    }
-
     #[inline]
     fn receive(
         &mut self,
@@ -209,10 +194,6 @@ impl Protocol for Echo {
             progress(Progress::Complete(exchange, Response { status: 0, body_bytes }));
         }
         if beyond.is_empty() { Ok(()) } else { Err(Failure::Unsolicited) }
-    }
-
-    fn ends_with_connection(&self) -> bool {
-        false
     }
 
     fn ended(&mut self, _progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure> {

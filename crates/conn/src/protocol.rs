@@ -110,13 +110,16 @@ pub trait Protocol: fmt::Debug {
     ) -> Result<Wire<'m>, WrittenError>;
 
     /// Sends the body of a request that was started without it, or further messages of a call;
-    /// `message` is the same, but for the messages.
+    /// `message` is the same, but for the messages. A protocol that holds nothing back has nothing
+    /// to send.
     fn send_rest<'m>(
         &mut self,
-        exchange: ExchangeId,
-        message: &Message<'m, Self::Encoding>,
-        out: &mut Vec<u8>,
-    ) -> Wire<'m>;
+        _exchange: ExchangeId,
+        _message: &Message<'m, Self::Encoding>,
+        _out: &mut Vec<u8>,
+    ) -> Wire<'m> {
+        Wire::Framed
+    }
 
     /// How long the body was that was handed over last, where the protocol says so; of a call,
     /// those of its messages.
@@ -133,7 +136,10 @@ pub trait Protocol: fmt::Debug {
     /// a part of this exchange's request. To be asked when the request or its body has just been
     /// handed over; [`Progress::Resumed`] says when the rest has gone. What TCP holds back is no
     /// concern of the protocol's.
-    fn is_stalled(&self, exchange: ExchangeId) -> bool;
+    #[inline]
+    fn is_stalled(&self, _exchange: ExchangeId) -> bool {
+        false
+    }
 
     /// Reads what was received.
     ///
@@ -150,7 +156,9 @@ pub trait Protocol: fmt::Debug {
     fn taken(&mut self, _progress: &mut impl FnMut(Progress<'_>)) {}
 
     /// Whether only the end of the connection ends the response being read.
-    fn ends_with_connection(&self) -> bool;
+    fn ends_with_connection(&self) -> bool {
+        false
+    }
 
     /// The server will send no more. A response that only the close could end is complete.
     ///

@@ -10,8 +10,8 @@ use std::sync::Arc;
 pub enum Address {
     /// An address and a port, over TCP.
     Tcp(SocketAddr),
-    /// An address and a port, over UDP: what is sent at once is a datagram, and so is what is
-    /// received at once. An empty datagram counts as the end.
+    /// An address and a port, over UDP: each send is a datagram, and each receive takes one. An
+    /// empty datagram counts as the end.
     Udp(SocketAddr),
     /// A Unix stream socket's path. One that starts with a zero byte is a name of Linux's own
     /// (`unix(7)`, "abstract").

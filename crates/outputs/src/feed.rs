@@ -156,7 +156,7 @@ impl Feed {
         self.tell(&Told::Batch(batch.into()));
     }
 
-    /// Delivers what is left, for some seconds at most, and says what came of it all.
+    /// Delivers the remaining batches, for some seconds at most, and returns what became of all.
     #[must_use]
     pub fn finish(self) -> Vec<Delivery> {
         let endings: Vec<_> = self.lines.into_iter().map(Line::hang_up).collect();

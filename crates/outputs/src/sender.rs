@@ -19,7 +19,7 @@ use crate::transport::Transport;
 pub(crate) struct Patience {
     /// For an answer.
     pub answer: Duration,
-    /// For what is left at the end.
+    /// For the remaining batches at the end.
     pub flush: Duration,
     /// The pause before the second attempt. It doubles with each that fails.
     pub pause: Duration,
@@ -72,7 +72,7 @@ impl Sender {
         }
     }
 
-    /// Delivers what is told until nobody can tell more, and then what is left.
+    /// Delivers batches until the run has ended, and then those that remain.
     pub(crate) fn serve(mut self, heard: &Heard<Told>) -> Delivery {
         loop {
             let told = if self.backlog.is_empty() {
@@ -135,7 +135,7 @@ impl Sender {
         }
     }
 
-    /// Delivers what is left, as far as the time allows.
+    /// Delivers the remaining batches, as far as the time allows.
     fn flush(&mut self, deadline: Instant) {
         while !self.backlog.is_empty() && self.not_before < deadline {
             std::thread::sleep(self.not_before.saturating_duration_since(Instant::now()));

@@ -51,7 +51,7 @@ pub(super) fn find(mut flags: FindFlags) -> Result<ExitCode, Exit> {
     end(ended, outputs, &caught, is_quiet, |outputs| write(outputs, &document))
 }
 
-/// What is sent, with the most connections: the host has to allow them.
+/// The plan, with the most connections: the host has to allow them.
 fn plan(flags: &mut FindFlags) -> Result<Plan, Exit> {
     flags.run.connections = (flags.connections_max(), None);
     flags.run.duration = Some(flags.hold);

@@ -62,7 +62,7 @@ pub(crate) fn find(mut flags: FindFlags) -> Result<ExitCode, Exit> {
     carry_out(&flags, &plan, search, origin)
 }
 
-/// Finds what is wrong with a search before it is carried out.
+/// Finds mistakes in a search before it is carried out.
 ///
 /// # Errors
 /// Flags that make no search.

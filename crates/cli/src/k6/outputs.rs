@@ -284,7 +284,7 @@ impl Writer {
         }
     }
 
-    /// Writes what is left. Gives what receivers did not get.
+    /// Writes the remaining samples. Returns what receivers did not get.
     fn finish(self) -> io::Result<Vec<String>> {
         let mut complaints = Vec::new();
         for output in self.outputs {

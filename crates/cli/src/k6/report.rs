@@ -99,7 +99,7 @@ pub(crate) struct ScriptRun {
 pub(crate) struct Unfit {
     /// The flag, by its name in the definition.
     pub id: String,
-    /// What is wrong and what to do, in a line.
+    /// The mistake and what to do, in a line.
     pub text: String,
 }
 
@@ -141,7 +141,7 @@ impl ScriptRun {
     /// Prints what the script would do, a line for each scenario.
     ///
     /// # Errors
-    /// What is wrong with the script or its options.
+    /// A mistake in the script or its options.
     pub(crate) fn print_plan(&self, flags: &RunFlags) -> Result<ExitCode, Exit> {
         let log = Log::start(&wanted(flags)).map_err(exit_of)?;
         let test = self.load(flags, flags.seed, &log, &AtomicBool::new(false));
@@ -326,13 +326,13 @@ struct Once<'a> {
 /// What came of a run.
 enum Done {
     Result(Box<RunResult>),
-    /// Reports say why there was no load.
+    /// No load ran. The reports give the reason.
     NotCarriedOut(Box<RunResult>, String),
     /// A signal came before the load.
     Interrupted,
 }
 
-/// Reports why there was no load, unless the user is to ask otherwise.
+/// Reports why no load ran, unless the command line has to change.
 fn not_carried_out(planned: &Planned, error: RecordError, outputs: Outputs) -> Result<Done, Exit> {
     let exit = match error {
         RecordError::Refused(refused) => exit_of(refused),

@@ -1,4 +1,4 @@
-//! `plimsoll fortio load` over TCP and UDP: echoes, and servers that are none.
+//! `plimsoll fortio load` over TCP and UDP: echoes, and servers that do not echo.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};

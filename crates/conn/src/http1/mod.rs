@@ -173,11 +173,6 @@ impl Protocol for Http1 {
     }
 
     #[inline]
-    fn is_stalled(&self, _exchange: ExchangeId) -> bool {
-        false
-    }
-
-    #[inline]
     fn receive(
         &mut self,
         mut bytes: &[u8],

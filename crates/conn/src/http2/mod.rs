@@ -213,10 +213,6 @@ impl Protocol for Http2 {
         }
     }
 
-    fn ends_with_connection(&self) -> bool {
-        false
-    }
-
     fn ended(&mut self, _progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure> {
         self.client.end()?;
         if self.client.open() == 0 {

@@ -326,19 +326,6 @@ impl Protocol for Duplex {
         unreachable!("there is never room for an exchange")
     }
 
-    fn send_rest<'m>(
-        &mut self,
-        _exchange: ExchangeId,
-        _message: &Message<'m, WebSocketRequest>,
-        _out: &mut Vec<u8>,
-    ) -> Wire<'m> {
-        Wire::Framed
-    }
-
-    fn is_stalled(&self, _exchange: ExchangeId) -> bool {
-        false
-    }
-
     fn receive(
         &mut self,
         bytes: &[u8],
@@ -362,10 +349,6 @@ impl Protocol for Duplex {
 
     fn taken(&mut self, _progress: &mut impl FnMut(Progress<'_>)) {
         self.pings = 0;
-    }
-
-    fn ends_with_connection(&self) -> bool {
-        false
     }
 
     fn ended(&mut self, _progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure> {

@@ -352,21 +352,6 @@ impl Protocol for WebSocket {
         self.compressed
     }
 
-    /// Nothing of a message is ever held back.
-    fn send_rest<'m>(
-        &mut self,
-        _exchange: ExchangeId,
-        _message: &Message<'m, WebSocketRequest>,
-        _out: &mut Vec<u8>,
-    ) -> Wire<'m> {
-        Wire::Framed
-    }
-
-    #[inline]
-    fn is_stalled(&self, _exchange: ExchangeId) -> bool {
-        false
-    }
-
     #[inline]
     fn receive(
         &mut self,
@@ -392,10 +377,6 @@ impl Protocol for WebSocket {
                 progress(Progress::Complete(id, Response { status: 0, body_bytes: 0 }));
             }
         }
-    }
-
-    fn ends_with_connection(&self) -> bool {
-        false
     }
 
     fn ended(&mut self, _progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure> {

@@ -299,8 +299,8 @@ impl Command {
         self.url_credentials = pair.as_str().into();
     }
 
-    /// What is sent to say who calls, if anything. fortio's own client does not look into the URL
-    /// for it, and Go's does.
+    /// The credentials that are sent. fortio's own client ignores those in the URL, and Go's client
+    /// sends them.
     pub(super) fn sent_credentials(&self) -> Option<&str> {
         let given = self.credentials.reveal();
         let of_url = self.url_credentials.reveal();
@@ -327,8 +327,7 @@ impl Command {
         self.qps > 0.0
     }
 
-    /// Whether a server that takes no connection is no reason to give up: each call counts as
-    /// failed.
+    /// Whether the load goes on without a connection at the start, and counts each call as failed.
     #[must_use]
     pub fn counts_initial_errors(&self) -> bool {
         self.carrier().is_none() && (self.allow_initial_errors || self.exactly > 0)

@@ -350,10 +350,6 @@ impl Protocol for Toy {
         Ok(())
     }
 
-    fn ends_with_connection(&self) -> bool {
-        false
-    }
-
     fn ended(&mut self, _progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure> {
         self.is_spent = true;
         if self.open.is_empty() { Ok(()) } else { Err(Failure::Closed) }

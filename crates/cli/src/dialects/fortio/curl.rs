@@ -69,7 +69,7 @@ pub(super) fn curl(curl: &Curl) -> Result<ExitCode, Refused> {
     Ok(ExitCode::FAILURE)
 }
 
-/// The answer to a request, or why there is none.
+/// The answer to a request, or the reason that no answer came.
 ///
 /// # Errors
 /// What of the request cannot be carried out.

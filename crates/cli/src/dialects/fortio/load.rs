@@ -158,8 +158,8 @@ fn plan(
     Ok(ready(command.plan(endpoint.clone(), parts, deal, schedule), &FLAGS)?)
 }
 
-/// Warms the connections up and loads the server. Where none can be opened and that is no reason to
-/// give up, each call of the load tries to.
+/// Warms the connections up and loads the server. If no connection can be opened and the command
+/// goes on regardless, each call of the load tries to open one.
 fn carry_out(
     command: &Command,
     parts: &Parts,

@@ -1,5 +1,5 @@
 //! fortio's loads over TCP and UDP and ours, side by side, against echoes of several hands and
-//! against servers that are none.
+//! against servers that do not echo.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};

@@ -38,7 +38,7 @@ fn endpoint(draft: &Draft) -> Option<PlanError> {
     let endpoint = &draft.endpoint;
     let is_odd = |c: char| c.is_control() || c.is_whitespace() || "/?#@[]".contains(c);
     let problem = if !SCHEMES.contains(&endpoint.scheme.as_str()) {
-        "the scheme is none of http, https, ws, wss, tcp and udp"
+        "the scheme is not http, https, ws, wss, tcp or udp"
     } else if endpoint.host.is_empty() || endpoint.host.contains(is_odd) {
         "the host is not a name or an address"
     } else if endpoint.port == 0 {

@@ -35,7 +35,7 @@ pub struct ClosedAnswer {
     /// The server by the Universal Scalability Law, from the rates of all probes; null where there
     /// is no fit.
     pub usl: Option<Usl>,
-    /// Why there is no fit: one line.
+    /// Why no curve fits: one line.
     pub no_usl: Option<String>,
     /// How long the search took.
     #[serde(rename = "elapsed_s", with = "crate::serde_units::from_ns")]

@@ -17,7 +17,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// How many searches of a server that is random, where nobody asks for more. All are right.
 const SEEDS: u64 = 5;
 
-/// Carries out the searches of an experiment. Each gives what is wrong with it.
+/// Carries out the searches of an experiment. Each returns its mistakes.
 fn each(usual: u64, wrong: impl Fn(u64) -> Option<String>) {
     let seeds = number("PLIMSOLL_FIND_SEEDS").unwrap_or(usual);
     let found: Vec<String> = (0..seeds).filter_map(wrong).collect();
@@ -27,7 +27,7 @@ fn each(usual: u64, wrong: impl Fn(u64) -> Option<String>) {
     assert!(found.len() <= allowed, "{} of {seeds} are wrong: {:?}", found.len(), found.first());
 }
 
-/// What is wrong with a search unless this holds.
+/// The mistake of a search for which this does not hold.
 fn unless(holds: bool, found: &Found) -> Option<String> {
     (!holds).then(|| found.story())
 }

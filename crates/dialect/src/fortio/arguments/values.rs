@@ -49,7 +49,7 @@ pub(super) fn level(name: &str) -> Option<LogLevel> {
 /// say nothing.
 ///
 /// # Errors
-/// The part that is no number.
+/// The part that is not a number.
 pub(in crate::fortio) fn reuse(text: &str) -> Result<Option<[u32; 2]>, &str> {
     if text.is_empty() {
         return Ok(None);

@@ -42,7 +42,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Reads the list that was found at a URL. What is no result is left out.
+    /// Reads the list that was found at a URL. Other entries are left out.
     ///
     /// # Errors
     /// In one line, what the text is instead.

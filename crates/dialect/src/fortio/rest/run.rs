@@ -49,7 +49,7 @@ impl RestRun {
             text => duration_of(text)?.max(0),
         };
         let list = text("p").unwrap_or_else(|| "50,75,90,99,99.9".to_owned());
-        // Those before one that is none, as fortio.
+        // fortio takes the percentiles before the first that it cannot read.
         let one = |text: &str| percentiles(text).ok();
         command.percentiles = list.split(',').map_while(one).flatten().collect();
         let resolution_s = number("r").filter(|r| r.is_finite() && *r > 0.0);

@@ -1,4 +1,4 @@
-//! What of a command is never shown, and what is sent of it.
+//! Secrets of a command: no output shows them, and calls send them.
 
 use plimsoll_core::details::Calls;
 use plimsoll_core::plan::{Draft, Endpoint};

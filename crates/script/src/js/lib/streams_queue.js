@@ -87,7 +87,7 @@ export function objectOf(value, what) {
   return value;
 }
 
-// A method bound to its object; undefined if there is none.
+// A method bound to its object; undefined if the object lacks it.
 export function methodOf(object, name) {
   const method = object[name];
   if (method === undefined) return undefined;
