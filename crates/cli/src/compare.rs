@@ -88,7 +88,7 @@ fn searches(
     }
     write(flags, |out, style| match flags.format {
         CompareFormat::Text => contrast::write_text(&contrast, out, style),
-        CompareFormat::Json => contrast::write_json(&contrast, out),
+        CompareFormat::Json => write_json(&contrast, out),
         CompareFormat::Md => contrast::write_markdown(&contrast, out),
     })?;
     let has_fallen = falls.iter().any(|part| contrast.has_fallen_by(*part));

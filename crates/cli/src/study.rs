@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use plimsoll_core::study::Study;
-use plimsoll_report::study::{csv, html, json, markdown, text};
+use plimsoll_report::json;
+use plimsoll_report::study::{csv, html, markdown, text};
 use plimsoll_report::text::Style;
 
 use crate::exit::Exit;

@@ -323,7 +323,8 @@ fn parse_url(text: &str, kind: &'static str, example: &'static str) -> Result<Ur
     if !is_http || uri.host().is_none_or(str::is_empty) {
         return Err(wrong());
     }
-    // With an invalid port, the client would use the default port, where another service may listen.
+    // With an invalid port, the client would use the default port, where another service may
+    // listen.
     let place = uri.authority().map_or("", |authority| authority.as_str());
     let has_port = place.rsplit(']').next().is_some_and(|rest| rest.contains(':'));
     if has_port && uri.port_u16().is_none() {

@@ -1,20 +1,22 @@
-//! The result document itself, `plimsoll/result/1`, as its JSON Schema describes it.
+//! Documents themselves, such as `plimsoll/result/1`, as their JSON Schemas describe them.
 
 use std::io::{self, Write};
 
-use plimsoll_core::RunResult;
+use serde::Serialize;
 
-/// Writes the document, indented, with a newline at the end.
+/// Writes a document, indented, with a newline at the end.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, result)?;
+pub fn write(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, document)?;
     out.write_all(b"\n")
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::RunResult;
+
     use super::*;
     use crate::samples;
 

@@ -8,25 +8,15 @@ mod markdown;
 mod tests;
 mod text;
 
-use std::io::{self, Write};
-
 use plimsoll_core::comparison::{
     CaseContrast, Comparison, Contrast, Decision, Judged, MeasureContrast, Reason, Scale,
 };
 use plimsoll_core::result::Unit;
 use plimsoll_core::study::Measure;
 
+pub use crate::json::write as write_json;
 pub use markdown::write as write_markdown;
 pub use text::write as write_text;
-
-/// Writes the document, indented, with a newline at the end.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_json(contrast: &Contrast, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, contrast)?;
-    out.write_all(b"\n")
-}
 
 /// What a decision is called: of times and rates faster and slower, of the rest less and more.
 fn decision_word(measure: Measure, decision: Decision) -> &'static str {

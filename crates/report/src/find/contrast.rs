@@ -48,15 +48,6 @@ pub fn write_markdown(contrast: &SearchContrast, out: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-/// Writes the document, indented, with a newline at the end.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_json(contrast: &SearchContrast, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, contrast)?;
-    out.write_all(b"\n")
-}
-
 fn headline(contrast: &SearchContrast) -> (&'static str, String) {
     let rates = match (contrast.base.rate_rps, contrast.new.rate_rps) {
         (Some(base), Some(new)) => {
@@ -138,7 +129,7 @@ mod tests {
             assert!(text.starts_with(starts) && !text.contains('\x1b'), "{text}");
             assert_eq!(text.contains("a smaller --step"), direction == Direction::Unclear);
             let mut bytes = Vec::new();
-            write_json(&contrast(direction), &mut bytes).unwrap();
+            crate::json::write(&contrast(direction), &mut bytes).unwrap();
             let read: SearchContrast = serde_json::from_slice(&bytes).unwrap();
             assert_eq!(read, contrast(direction));
         }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use plimsoll_core::find::Document;
+use plimsoll_core::find::{Document, Judgement, Report};
 
 use super::words;
 use crate::csv::text;
@@ -17,41 +17,59 @@ const HEAD: &str = "probe,purpose,rate_rps,settle_s,measure_s,achieved_rps,p50_s
 pub fn write(found: &Document, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{HEAD}")?;
     for (at, probe) in (1..).zip(&found.probes) {
-        let seconds = |ns: u64| number(Some(ns as f64 / 1e9));
-        let figures = probe.report.figures.as_ref();
-        let time = |ns: Option<u64>| number(ns.map(|ns| ns as f64 / 1e9));
+        let plan = &probe.plan;
         let start = [
             at.to_string(),
-            text(words::purpose(probe.plan.purpose)),
-            number(Some(probe.plan.rate_rps)),
-            seconds(probe.plan.settle_ns),
-            seconds(probe.plan.measure_ns),
+            text(words::purpose(plan.purpose)),
+            number(Some(plan.rate_rps)),
+            seconds(plan.settle_ns),
+            seconds(plan.measure_ns),
             number(probe.achieved_rps()),
-            time(figures.and_then(|it| it.p50_ns)),
-            time(figures.and_then(|it| it.p99_ns)),
-            words::outcome(probe.judgement.outcome).to_lowercase(),
         ];
-        let end = [number(probe.report.server_cpus), seconds(probe.report.elapsed_ns)];
-        let (start, end) = (start.join(","), end.join(","));
-        if probe.judgement.findings.is_empty() {
-            writeln!(out, "{start},,,,,,,{end}")?;
-        }
-        for finding in &probe.judgement.findings {
-            let about = [
-                text(&words::subject(&finding.subject)),
-                words::outcome(finding.outcome).to_lowercase(),
-                number(Some(finding.value)),
-                number(finding.low),
-                number(finding.high_with_stalls.or(finding.high)),
-                number(Some(finding.limit)),
-            ];
-            writeln!(out, "{start},{},{end}", about.join(","))?;
-        }
+        write_probe(&start, &probe.report, &probe.judgement, out)?;
     }
     Ok(())
 }
 
-fn number(value: Option<f64>) -> String {
+/// Writes the rows of a probe whose first cells are given.
+pub(super) fn write_probe(
+    start: &[String],
+    report: &Report,
+    judgement: &Judgement,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let figures = report.figures.as_ref();
+    let time = |ns: Option<u64>| ns.map(seconds).unwrap_or_default();
+    let start = [
+        start.join(","),
+        time(figures.and_then(|it| it.p50_ns)),
+        time(figures.and_then(|it| it.p99_ns)),
+        words::outcome(judgement.outcome).to_lowercase(),
+    ]
+    .join(",");
+    let end = [number(report.server_cpus), seconds(report.elapsed_ns)].join(",");
+    if judgement.findings.is_empty() {
+        writeln!(out, "{start},,,,,,,{end}")?;
+    }
+    for finding in &judgement.findings {
+        let about = [
+            text(&words::subject(&finding.subject)),
+            words::outcome(finding.outcome).to_lowercase(),
+            number(Some(finding.value)),
+            number(finding.low),
+            number(finding.high_with_stalls.or(finding.high)),
+            number(Some(finding.limit)),
+        ];
+        writeln!(out, "{start},{},{end}", about.join(","))?;
+    }
+    Ok(())
+}
+
+pub(super) fn seconds(ns: u64) -> String {
+    number(Some(ns as f64 / 1e9))
+}
+
+pub(super) fn number(value: Option<f64>) -> String {
     // Nine digits after the point are more than any figure has.
     value.map_or_else(String::new, |value| ((value * 1e9).round() / 1e9).to_string())
 }

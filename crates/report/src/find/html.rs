@@ -9,17 +9,10 @@ use std::io::{self, Write};
 use plimsoll_core::find::{Document, Finding, Outcome, Probe, Subject};
 use plimsoll_core::units::{counted, format_ns, format_rate};
 
-use super::search_words;
-use super::words::{self, HEAD, headline, remarks};
-use crate::facts::request_words;
+use super::words::{self, HEAD};
 use crate::page::chart::{Chart, Line, Look, Mark, curve};
-use crate::page::escape::Escaped;
-use crate::page::push;
 use crate::page::scale::{Axis, percent_name, rate_name};
 use crate::page::table::{Column, Figure, Table, Text, clipped, pairs};
-
-pub(super) const STYLE: &str =
-    concat!(include_str!("../page/verdict.css"), include_str!("find.css"));
 
 /// Objectives that have a chart.
 const CHARTS_MAX: usize = 4;
@@ -49,40 +42,12 @@ pub fn write(found: &Document, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn page(found: &Document) -> String {
-    let mut page = String::with_capacity(64 << 10);
-    let (_, word, sentence) = headline(found);
-    crate::page::head(&format!("{word}: {sentence}"), STYLE, &mut page);
-    page.push_str("<body>\n<main>\n");
-    banner(found, &mut page);
-    latency(found, &mut page);
-    objectives(found, &mut page);
-    probes(found, &mut page);
-    settings(found, &mut page);
-    let tool = format!("{} {}", found.tool.name, found.tool.version);
-    let (tool, schema) = (Escaped(&tool), Escaped(&found.schema));
-    push(&mut page, format_args!("</main>\n<footer>{tool} · {schema}</footer>\n"));
-    page.push_str("</body>\n</html>\n");
-    page
-}
-
-fn banner(found: &Document, page: &mut String) {
-    let (look, word, sentence) = headline(found);
-    let (word, sentence) = (Escaped(word), Escaped(&sentence));
-    push(page, format_args!("<header class=\"verdict {}\">\n", look.name()));
-    push(page, format_args!("<p class=\"mark\">{word}</p>\n<div><h1>{sentence}</h1>\n"));
-    let remarks = remarks(found);
-    if !remarks.is_empty() {
-        page.push_str("<ul>");
-        for text in &remarks {
-            push(page, format_args!("<li>{}</li>", Escaped(&clipped(text))));
-        }
-        page.push_str("</ul>\n");
-    }
-    page.push_str("</div></header>\n");
-    let (request, words) = (request_words(&found.plan), search_words(found).join(" · "));
-    push(page, format_args!("<p class=\"plan\"><code>{}</code>", Escaped(&clipped(&request))));
-    push(page, format_args!("<span>{}</span>", Escaped(&words)));
-    push(page, format_args!("<time>{}</time></p>\n", Escaped(&found.started_at)));
+    super::cover(found).page(|page| {
+        latency(found, page);
+        objectives(found, page);
+        probes(found, page);
+        settings(found, page);
+    })
 }
 
 /// The probes that say how the server usually is, by rate.

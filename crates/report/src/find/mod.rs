@@ -5,6 +5,7 @@
 
 pub mod closed;
 pub mod contrast;
+mod cover;
 mod csv;
 mod html;
 mod markdown;
@@ -13,25 +14,17 @@ mod tests;
 mod text;
 mod words;
 
-use std::io::{self, Write};
-
 use plimsoll_core::find::{Document, Probe, ProbePlan, Search};
 use plimsoll_core::units::{counted, format_rate};
 
+use cover::Cover;
+
+pub use crate::json::write as write_json;
 pub use csv::write as write_csv;
 pub use html::write as write_html;
 pub use markdown::write as write_markdown;
 pub use text::write as write_text;
 pub use words::answer_words;
-
-/// Writes the document, indented, with a newline at the end.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_json(found: &Document, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, found)?;
-    out.write_all(b"\n")
-}
 
 /// What stands before the live line of a probe: which it is, and between which rates the answer
 /// lies as far as is known.
@@ -57,6 +50,22 @@ pub fn probe_line(number: usize, probe: &Probe) -> String {
     let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
     let [number, purpose, rate, _, p50, p99, decides, outcome] = row;
     format!("{number} {purpose} {rate}/s: {outcome}, p50 {p50}, p99 {p99}, {decides}{note}")
+}
+
+/// What its reports begin with.
+fn cover(found: &Document) -> Cover<'_> {
+    let (look, word, sentence) = words::headline(found);
+    Cover {
+        look,
+        word,
+        sentence,
+        remarks: words::remarks(found),
+        plan: &found.plan,
+        search: search_words(found),
+        started_at: &found.started_at,
+        tool: &found.tool,
+        schema: &found.schema,
+    }
 }
 
 /// How the search went about it, in a few words each.

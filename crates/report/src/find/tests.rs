@@ -1,5 +1,7 @@
 //! The views of searches on made-up servers, whose probes measure what a function of the rate says.
 
+use std::io::{self, Write};
+
 use plimsoll_core::find::{Figures, Next, Objective, Origin, Report, Settings, Sums};
 use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::result::{Environment, Tool};

@@ -4,44 +4,18 @@ use std::io::{self, Write};
 
 use plimsoll_core::find::{Document, Outcome};
 
-use super::search_words;
-use super::words::{HEAD, headline, notes, remarks, row};
-use crate::facts::{printable, request_words};
+use super::words::{HEAD, notes, row};
+use crate::facts::printable;
 use crate::text::table::{table, wrap};
 use crate::text::{Style, write_blocks};
-use plimsoll_core::verdict::Verdict;
 
 /// Writes the report.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(found: &Document, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    write_blocks(&[head(found, style), load(found, style), probes(found, style)], out)
-}
-
-fn head(found: &Document, style: Style) -> Vec<String> {
-    let (look, word, sentence) = headline(found);
-    let color = match look {
-        Verdict::Valid => "1;32",
-        Verdict::Suspect => "1;33",
-        Verdict::Invalid => "1;31",
-    };
-    let word = word.to_uppercase();
-    let mut lines = wrap(&format!("{word} · "), "  ", &printable(&sentence), style.columns());
-    if let Some(first) = lines.first_mut() {
-        let rest = first.strip_prefix(&word).unwrap_or_default().to_owned();
-        *first = style.paint(color, &word) + &rest;
-    }
-    for text in remarks(found) {
-        lines.extend(wrap("- ", "  ", &printable(&text), style.columns()));
-    }
-    lines
-}
-
-fn load(found: &Document, style: Style) -> Vec<String> {
-    let mut lines = wrap("", "  ", &printable(&request_words(&found.plan)), style.columns());
-    lines.extend(wrap("", "", &search_words(found).join(" · "), style.columns()));
-    lines
+    let cover = super::cover(found);
+    write_blocks(&[cover.answer(style), cover.load(style), probes(found, style)], out)
 }
 
 fn probes(found: &Document, style: Style) -> Vec<String> {

@@ -22,17 +22,9 @@ use crate::advice::{REPEATS, guide};
 use crate::comparison::value_words;
 use crate::facts::{Standing, counted};
 
+pub use crate::json::write as write_json;
 pub use markdown::write as write_markdown;
 pub use text::write as write_text;
-
-/// Writes the document, indented, with a newline at the end.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_json(repeats: &Repeats, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, repeats)?;
-    out.write_all(b"\n")
-}
 
 /// Writes a line of names and a row for each repeat.
 ///

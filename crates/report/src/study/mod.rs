@@ -10,7 +10,6 @@
 pub mod csv;
 mod facts;
 pub mod html;
-pub mod json;
 pub mod markdown;
 mod notes;
 mod standing;

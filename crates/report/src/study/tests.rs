@@ -5,7 +5,8 @@ use plimsoll_core::verdict::Verdict;
 
 use super::facts::tester_words;
 use super::samples;
-use super::{csv, json, markdown, text};
+use super::{csv, markdown, text};
+use crate::json;
 use crate::text::Style;
 
 fn written(write: impl Fn(&mut Vec<u8>) -> std::io::Result<()>) -> String {

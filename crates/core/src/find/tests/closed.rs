@@ -137,7 +137,11 @@ fn random_servers_are_found_from_below() {
         let count = answer.connections.unwrap_or(0);
         assert!(count <= line && count + 2 >= line, "line {line}\n{}", story(&search));
         assert!(answer.fails_connections.is_some_and(|it| it > line), "{}", story(&search));
-        assert_ne!(answer.usl.is_some(), answer.no_usl.is_some(), "a fit or the reason that it failed");
+        assert_ne!(
+            answer.usl.is_some(),
+            answer.no_usl.is_some(),
+            "a fit or the reason that it failed"
+        );
     }
 }
 

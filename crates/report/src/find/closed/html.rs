@@ -6,13 +6,10 @@ use std::io::{self, Write};
 use plimsoll_core::find::{ClosedDocument, ClosedProbe, Objective};
 use plimsoll_core::units::{counted, format_duration, format_ns, format_rate, format_whole};
 
-use super::words::{HEAD, headline, remarks, row, search_words, with_residuals};
-use crate::facts::request_words;
-use crate::find::html::{STYLE, look};
+use super::words::{HEAD, row, with_residuals};
+use crate::find::html::look;
 use crate::find::words::{outcome, plain_percent};
 use crate::page::chart::{Chart, Line, Mark, curve};
-use crate::page::escape::Escaped;
-use crate::page::push;
 use crate::page::scale::{Axis, rate_name};
 use crate::page::table::{Column, Figure, Table, Text, clipped, pairs};
 
@@ -36,35 +33,12 @@ pub fn write(found: &ClosedDocument, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn page(found: &ClosedDocument) -> String {
-    let mut page = String::with_capacity(64 << 10);
-    let (_, word, sentence) = headline(found);
-    crate::page::head(&format!("{word}: {sentence}"), STYLE, &mut page);
-    page.push_str("<body>\n<main>\n");
-    banner(found, &mut page);
-    rate(found, &mut page);
-    latency(found, &mut page);
-    probes(found, &mut page);
-    settings(found, &mut page);
-    let tool = format!("{} {}", found.tool.name, found.tool.version);
-    let (tool, schema) = (Escaped(&tool), Escaped(&found.schema));
-    push(&mut page, format_args!("</main>\n<footer>{tool} · {schema}</footer>\n"));
-    page.push_str("</body>\n</html>\n");
-    page
-}
-
-fn banner(found: &ClosedDocument, page: &mut String) {
-    let (look, word, sentence) = headline(found);
-    let (word, sentence) = (Escaped(word), Escaped(&sentence));
-    push(page, format_args!("<header class=\"verdict {}\">\n", look.name()));
-    push(page, format_args!("<p class=\"mark\">{word}</p>\n<div><h1>{sentence}</h1>\n<ul>"));
-    for text in remarks(found) {
-        push(page, format_args!("<li>{}</li>", Escaped(&clipped(&text))));
-    }
-    page.push_str("</ul>\n</div></header>\n");
-    let (request, words) = (request_words(&found.plan), search_words(found).join(" · "));
-    push(page, format_args!("<p class=\"plan\"><code>{}</code>", Escaped(&clipped(&request))));
-    push(page, format_args!("<span>{}</span>", Escaped(&words)));
-    push(page, format_args!("<time>{}</time></p>\n", Escaped(&found.started_at)));
+    super::cover(found).page(|page| {
+        rate(found, page);
+        latency(found, page);
+        probes(found, page);
+        settings(found, page);
+    })
 }
 
 /// The probes that were measured, by connections.

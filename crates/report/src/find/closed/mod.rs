@@ -6,23 +6,15 @@ mod plain;
 mod tests;
 mod words;
 
-use std::io::{self, Write};
-
 use plimsoll_core::find::{ClosedDocument, ClosedPlan, ClosedProbe, ClosedSearch};
 use plimsoll_core::units::counted;
 
+use super::cover::Cover;
+
+pub use crate::json::write as write_json;
 pub use html::write as write_html;
 pub use plain::{write_csv, write_markdown, write_text};
 pub use words::answer_words;
-
-/// Writes the document, indented, with a newline at the end.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_json(found: &ClosedDocument, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, found)?;
-    out.write_all(b"\n")
-}
 
 /// What stands before the live line of a probe: which it is, and between which numbers the answer
 /// lies as far as is known.
@@ -50,4 +42,20 @@ pub fn probe_line(number: usize, probe: &ClosedProbe) -> String {
         "{number} {purpose} {connections}: {outcome}, {rate}/s, p50 {p50}, p99 {p99}, \
          {decides}{note}"
     )
+}
+
+/// What its reports begin with.
+fn cover(found: &ClosedDocument) -> Cover<'_> {
+    let (look, word, sentence) = words::headline(found);
+    Cover {
+        look,
+        word,
+        sentence,
+        remarks: words::remarks(found),
+        plan: &found.plan,
+        search: words::search_words(found),
+        started_at: &found.started_at,
+        tool: &found.tool,
+        schema: &found.schema,
+    }
 }

@@ -3,14 +3,12 @@
 use std::io::{self, Write};
 
 use plimsoll_core::find::{ClosedDocument, Outcome};
-use plimsoll_core::verdict::Verdict;
 
-use super::words::{HEAD, headline, purpose, remarks, row, search_words, with_residuals};
+use super::words::{HEAD, purpose, row, with_residuals};
 use crate::csv::text;
-use crate::facts::{printable, request_words};
-use crate::find::words::{outcome, subject};
-use crate::markdown::escape::{code, prose};
-use crate::text::table::{table, wrap};
+use crate::find::csv::{number, seconds, write_probe};
+use crate::markdown::escape::prose;
+use crate::text::table::table;
 use crate::text::{Style, write_blocks};
 
 /// Writes the report for a screen.
@@ -18,28 +16,8 @@ use crate::text::{Style, write_blocks};
 /// # Errors
 /// Those of `out`.
 pub fn write_text(found: &ClosedDocument, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let mut load = wrap("", "  ", &printable(&request_words(&found.plan)), style.columns());
-    load.extend(wrap("", "", &search_words(found).join(" · "), style.columns()));
-    write_blocks(&[head(found, style), load, probes(found, style)], out)
-}
-
-fn head(found: &ClosedDocument, style: Style) -> Vec<String> {
-    let (look, word, sentence) = headline(found);
-    let color = match look {
-        Verdict::Valid => "1;32",
-        Verdict::Suspect => "1;33",
-        Verdict::Invalid => "1;31",
-    };
-    let word = word.to_uppercase();
-    let mut lines = wrap(&format!("{word} · "), "  ", &printable(&sentence), style.columns());
-    if let Some(first) = lines.first_mut() {
-        let rest = first.strip_prefix(&word).unwrap_or_default().to_owned();
-        *first = style.paint(color, &word) + &rest;
-    }
-    for text in remarks(found) {
-        lines.extend(wrap("- ", "  ", &printable(&text), style.columns()));
-    }
-    lines
+    let cover = super::cover(found);
+    write_blocks(&[cover.answer(style), cover.load(style), probes(found, style)], out)
 }
 
 fn probes(found: &ClosedDocument, style: Style) -> Vec<String> {
@@ -71,13 +49,7 @@ fn probes(found: &ClosedDocument, style: Style) -> Vec<String> {
 /// # Errors
 /// Those of `out`.
 pub fn write_markdown(found: &ClosedDocument, out: &mut dyn Write) -> io::Result<()> {
-    let (_, word, sentence) = headline(found);
-    writeln!(out, "## {}: {}\n", prose(&word.to_uppercase()), prose(&sentence))?;
-    for text in remarks(found) {
-        writeln!(out, "- {}", prose(&text))?;
-    }
-    let words = search_words(found).join(" · ");
-    writeln!(out, "\n{} · {}\n", code(&request_words(&found.plan)), prose(&words))?;
+    super::cover(found).write_markdown(out)?;
     writeln!(out, "| {} |", HEAD.join(" | "))?;
     writeln!(out, "|{}", " --- |".repeat(HEAD.len()))?;
     for (number, (probe, residual)) in (1..).zip(with_residuals(found)) {
@@ -99,42 +71,17 @@ const CSV_HEAD: &str = "probe,purpose,connections,settle_s,measure_s,achieved_rp
 pub fn write_csv(found: &ClosedDocument, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{CSV_HEAD}")?;
     for (at, (probe, residual)) in (1..).zip(with_residuals(found)) {
-        let seconds = |ns: u64| number(Some(ns as f64 / 1e9));
-        let figures = probe.report.figures.as_ref();
-        let time = |ns: Option<u64>| number(ns.map(|ns| ns as f64 / 1e9));
+        let plan = &probe.plan;
         let start = [
             at.to_string(),
-            text(purpose(probe.plan.purpose)),
-            probe.plan.connections.to_string(),
-            seconds(probe.plan.settle_ns),
-            seconds(probe.plan.measure_ns),
+            text(purpose(plan.purpose)),
+            plan.connections.to_string(),
+            seconds(plan.settle_ns),
+            seconds(plan.measure_ns),
             number(probe.achieved_rps()),
             number(residual),
-            time(figures.and_then(|it| it.p50_ns)),
-            time(figures.and_then(|it| it.p99_ns)),
-            outcome(probe.judgement.outcome).to_lowercase(),
         ];
-        let end = [number(probe.report.server_cpus), seconds(probe.report.elapsed_ns)];
-        let (start, end) = (start.join(","), end.join(","));
-        if probe.judgement.findings.is_empty() {
-            writeln!(out, "{start},,,,,,,{end}")?;
-        }
-        for finding in &probe.judgement.findings {
-            let about = [
-                text(&subject(&finding.subject)),
-                outcome(finding.outcome).to_lowercase(),
-                number(Some(finding.value)),
-                number(finding.low),
-                number(finding.high),
-                number(Some(finding.limit)),
-            ];
-            writeln!(out, "{start},{},{end}", about.join(","))?;
-        }
+        write_probe(&start, &probe.report, &probe.judgement, out)?;
     }
     Ok(())
-}
-
-fn number(value: Option<f64>) -> String {
-    // Nine digits after the point are more than any figure has.
-    value.map_or_else(String::new, |value| ((value * 1e9).round() / 1e9).to_string())
 }
