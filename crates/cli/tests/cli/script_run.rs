@@ -322,6 +322,22 @@ fn what_cannot_be_is_one_line() {
     assert_eq!(world.report().text("/loader/causes/0/code"), "no_responses");
 }
 
+/// The script ends its requests before the server can answer.
+#[test]
+fn requests_that_a_script_cuts_off_make_the_result_suspect() {
+    let world = World::new(
+        "export const options = { vus: 1, iterations: 20 };
+         export default function () { http.asyncRequest('GET', `${BASE}/delay/500ms`); http.get(`${BASE}/`);
+           throw new Error('enough'); }",
+    );
+    let finished = world.run(&[]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let report = world.report();
+    assert_eq!(report.ledger(["sent", "ok", "unfinished"]), [40, 20, 20]);
+    assert_ne!(report.text("/loader/verdict"), "valid");
+    assert!(report.at("/loader/causes").to_string().contains("\"cut_off\""), "{finished:?}");
+}
+
 /// The figures are of HTTP alone, and a script that does more must not look whole.
 #[test]
 fn calls_and_sockets_make_the_result_suspect() {

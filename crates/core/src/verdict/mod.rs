@@ -173,7 +173,7 @@ pub struct Evidence {
 pub const NO_RESPONSES: &str = "no_responses";
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 37] = [
+pub const CODES: [&str; 38] = [
     NO_RESPONSES,
     "none_ok",
     "time_order",
@@ -189,6 +189,7 @@ pub const CODES: [&str; 37] = [
     "short",
     "connections",
     "vus",
+    "cut_off",
     "left_out",
     "draining",
     "lowered_limit",
@@ -238,7 +239,7 @@ pub fn is_about_pace(code: &str) -> bool {
 /// The verdict on the evidence, worst cause first.
 #[must_use]
 pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
-    let checks: [fn(&Evidence) -> Option<Cause>; 36] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 37] = [
         load::nothing,
         load::none_ok,
         tester::time_order,
@@ -254,6 +255,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         load::short,
         load::connections,
         vus::dropped,
+        vus::cut_off,
         vus::left_out,
         load::draining,
         load::lowered_limit,

@@ -166,6 +166,8 @@ impl Dice<'_> {
                 unsent: self.count(),
                 read: std::array::from_fn(|_| self.quoted()),
                 responses: self.total(),
+                requests: self.total(),
+                cut_off: self.count(),
                 calls: self.count(),
                 sockets: self.count(),
             },
@@ -183,7 +185,7 @@ type Step = fn(&mut Evidence);
 /// One for each piece of evidence against the tester, or for the load not being what was asked for.
 /// What is missing only says what the rest is measured against, as `sent`, `elapsed_ns` and the
 /// totals of TCP do, or stands in a text.
-const STEPS: [(&str, Step); 46] = [
+const STEPS: [(&str, Step); 47] = [
     ("worker_busy", |e| e.worker_busy.push(0.99)),
     ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
     ("lateness at p50", |e| later(&mut e.quoted[0])),
@@ -249,6 +251,7 @@ const STEPS: [(&str, Step); 46] = [
     ("messages.pushed_beside_next", |e| e.messages.pushed_beside_next += 20),
     ("messages.extra_answers", |e| e.messages.extra_answers += 20),
     ("messages.cut_calls", |e| e.messages.cut_calls += 20),
+    ("vus.cut_off", |e| e.vus.cut_off += 20),
     ("vus.dropped", |e| e.vus.dropped += 100),
     ("vus.unsent", |e| e.vus.unsent += 1),
     ("vus.read", |e| e.vus.read.iter_mut().for_each(later)),

@@ -58,6 +58,7 @@ fn of_vus(change: fn(&mut VuFacts)) -> Evidence {
         wanted: 10_000,
         read: [Quoted { lateness_ns: 90_000, response_ns: 60_000 }; QUOTED.len()],
         responses: 10_000,
+        requests: 10_000,
         ..VuFacts::default()
     };
     change(&mut vus);
@@ -135,6 +136,7 @@ fn each_cause_is_provoked_alone() {
         (Evidence { steal_share: 0.02, ..good() }, Verdict::Suspect, "steal"),
         (Evidence { unsent: 500, ..good() }, Verdict::Suspect, "connections"),
         (of_vus(|vus| vus.dropped = 100), Verdict::Suspect, "vus"),
+        (of_vus(|vus| vus.cut_off = 100), Verdict::Suspect, "cut_off"),
         (of_vus(|vus| vus.calls = 1), Verdict::Suspect, "left_out"),
         (of_vus(|vus| vus.sockets = 1), Verdict::Suspect, "left_out"),
         (of_vus(|vus| vus.unsent = 1), Verdict::Suspect, "short"),

@@ -10,6 +10,7 @@ use super::{Cause, Evidence, Verdict, cause, percent, share};
 use crate::units::{counted, format_count, format_ns};
 
 const DROPPED_SUSPECT: f64 = 0.01;
+const CUT_OFF_SUSPECT: f64 = 0.01;
 
 /// Evidence about virtual users; all zero in a run without them.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +32,10 @@ pub struct VuFacts {
     pub read: [Quoted; QUOTED.len()],
     /// Responses that were read.
     pub responses: u64,
+    /// Requests that scripts asked for.
+    pub requests: u64,
+    /// Of those, cut off by the end of their iteration.
+    pub cut_off: u64,
     /// Calls of gRPC that scripts made. The figures of a run do not contain them.
     pub calls: u64,
     /// WebSockets that scripts opened. The figures of a run do not contain their messages.
@@ -71,6 +76,23 @@ pub(super) fn dropped(e: &Evidence) -> Option<Cause> {
         )
     };
     cause(Verdict::Suspect, "vus", text)
+}
+
+/// Requests that the script itself ended before their response, by an exception for example.
+pub(super) fn cut_off(e: &Evidence) -> Option<Cause> {
+    let VuFacts { requests, cut_off, .. } = e.vus;
+    let share = share(cut_off, requests);
+    if share < CUT_OFF_SUSPECT {
+        return None;
+    }
+    let text = format!(
+        "{} of {} ({}) were cut off by the end of their iteration: the server may have taken \
+         longer than their times say; mend exceptions of the script, or raise gracefulStop",
+        format_count(cut_off),
+        counted(requests, "request"),
+        percent(share),
+    );
+    cause(Verdict::Suspect, "cut_off", text)
 }
 
 /// A part of the load that is in no figure.
