@@ -68,7 +68,8 @@ pub struct RequestEnded<'a> {
     pub is_expected: Option<bool>,
     /// The number of the request's tags; `None` without any.
     pub tags: Option<u32>,
-    /// When the script asked for it, or for the request that led here.
+    /// When it was due: when the script asked for it, when the response came that led to it, or when
+    /// the limit on the rate lets it go.
     pub intended_ns: u64,
     /// When it began: its connection was asked for.
     pub started_ns: u64,
@@ -158,17 +159,6 @@ pub enum SocketEvent {
     },
 }
 
-/// A request that the end of its iteration has cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CutOff {
-    /// When the script asked for it, or for the request that led here.
-    pub intended_ns: u64,
-    /// When it began: its connection was asked for.
-    pub started_ns: u64,
-    /// When it had a connection; `None` if it had none.
-    pub sent_ns: Option<u64>,
-}
-
 /// How an iteration has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -195,8 +185,8 @@ pub struct IterationEnded {
     pub sent_bytes: u64,
     /// Bytes received on them.
     pub received_bytes: u64,
-    /// Requests that were under way when it ended. They have ended with it, and were told as cut
-    /// off.
+    /// Requests that were under way when it ended, and have ended with it. They were told as cut
+    /// off, but for those that the limit on the rate held back: they were not due.
     pub requests_cut_off: u64,
 }
 
@@ -235,8 +225,9 @@ pub trait Tally: Send {
 
     /// The scenarios have started at this time. Nothing of them is told before.
     fn begin(&mut self, _at_ns: u64) {}
-    /// A request was cut off. It is not told otherwise.
-    fn cut_off(&mut self, _place: &Place<'_>, _cut: &CutOff) {}
+    /// The end of its iteration has cut a request off: it has no status and no error. It is not
+    /// told otherwise.
+    fn cut_off(&mut self, _place: &Place<'_>, _cut: &RequestEnded<'_>) {}
     /// The worker does nothing more. It is its own thread that says so.
     fn end(&mut self, _at_ns: u64) {}
 }
@@ -300,7 +291,7 @@ macro_rules! forward {
             $call!($self, begin(at_ns));
         }
 
-        fn cut_off(&mut $self, place: &Place<'_>, cut: &CutOff) {
+        fn cut_off(&mut $self, place: &Place<'_>, cut: &RequestEnded<'_>) {
             $call!($self, cut_off(place, cut));
         }
 

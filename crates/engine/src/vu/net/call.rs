@@ -1,9 +1,10 @@
 //! A request of a script that is under way: its flow, where it stands, and its moments.
 
-use plimsoll_script::js::http::{Flow, Via};
-use plimsoll_script::js::{Answer, Timings};
+use plimsoll_script::js::http::{Flow, Hop, Via};
+use plimsoll_script::js::{Answer, Request, Timings};
 
 use crate::vu::books::Actor;
+use crate::vu::tally::RequestEnded;
 
 /// Where a request stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,10 +55,13 @@ pub(super) struct Call {
     /// Its number at its user.
     pub number: u32,
     pub actor: Actor,
+    /// The number of its tags.
+    pub tags: Option<u32>,
     pub flow: Flow,
     pub phase: Phase,
     pub site: u32,
-    /// When the script asked for it, or when the response came that led to this hop.
+    /// When the script asked for it, when the response came that led to this hop, or when the limit
+    /// on the rate lets it go.
     pub intended_ns: u64,
     /// When the hop began.
     pub started_ns: u64,
@@ -80,12 +84,14 @@ impl Call {
         (user, number): (u32, u32),
         actor: Actor,
         now_ns: u64,
-        timeout_ns: u64,
+        request: &Request,
     ) {
         (self.user, self.number, self.actor) = (user, number, actor);
         self.phase = Phase::Waiting;
-        (self.intended_ns, self.started_ns) = (now_ns, now_ns);
-        self.deadline_ns = now_ns.saturating_add(timeout_ns);
+        self.intended_ns = now_ns.saturating_sub(request.waited_ns);
+        self.started_ns = now_ns;
+        self.tags = request.tags;
+        self.deadline_ns = now_ns.saturating_add(request.timeout_ns);
         (self.leads_on, self.is_reused, self.is_repeated) = (false, false, false);
         self.timings = Timings::default();
         self.forget_wire();
@@ -128,6 +134,33 @@ impl Call {
             waiting_ns: first - wrote,
             receiving_ns: now_ns.saturating_sub(first),
         };
+    }
+
+    /// What a request on the wire that has ended has come to.
+    pub(super) fn ended<'a>(
+        &'a self,
+        hop: &Hop<'a>,
+        now_ns: u64,
+        unread_ns: u64,
+    ) -> RequestEnded<'a> {
+        RequestEnded {
+            method: hop.method,
+            url: hop.url,
+            name: hop.url,
+            status: hop.status,
+            proto: if hop.error.is_empty() { self.via.protocol } else { "" },
+            tls_version: self.via.tls_version,
+            remote_ip: &self.via.remote_ip,
+            error: hop.error,
+            error_code: hop.error_code,
+            is_expected: hop.is_expected,
+            tags: self.tags,
+            intended_ns: self.intended_ns,
+            started_ns: self.started_ns,
+            ended_ns: now_ns,
+            unread_ns,
+            timings: self.timings,
+        }
     }
 
     /// The answer, once it is there.

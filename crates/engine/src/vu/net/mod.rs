@@ -30,7 +30,7 @@ use plimsoll_script::js::{Answer, Level};
 
 use super::books::{Actor, Books};
 use super::cast::HttpDebug;
-use super::tally::{CutOff, RequestEnded, Tally};
+use super::tally::Tally;
 use super::user::User;
 use crate::deadlines::Deadlines;
 use call::{Call, Phase};
@@ -132,7 +132,7 @@ impl<D: Driver> Net<D> {
         });
         let call = &mut self.calls[id as usize];
         let request = users[user as usize].vu.request(number);
-        call.reset((user, number), actor, now_ns, request.timeout_ns);
+        call.reset((user, number), actor, now_ns, &request);
         self.owned[user as usize].calls.push(id);
         match call.flow.begin(&request, &self.terms.network.http, books.wall_ns(now_ns)) {
             Next::Done => {
@@ -173,9 +173,9 @@ impl<D: Driver> Net<D> {
     /// Finds out where a request goes.
     fn find_way<T: Tally>(&mut self, id: u32, now_ns: u64, users: &[User], books: &mut Books<T>) {
         let call = &mut self.calls[id as usize];
-        if let Phase::Held(_) = call.phase {
+        if let Phase::Held(until_ns) = call.phase {
             // The wait for the rate is in none of the request's times.
-            call.started_ns = now_ns;
+            (call.intended_ns, call.started_ns) = (until_ns, now_ns);
         }
         call.site = self.sites.of(call.flow.origin());
         match self.sites.way(call.site, id, now_ns) {
@@ -274,25 +274,7 @@ impl<D: Driver> Net<D> {
         let call = &mut self.calls[id as usize];
         call.end_hop(now_ns);
         let request = users[call.user as usize].vu.request(call.number);
-        let hop = call.flow.hop(&request);
-        let ended = RequestEnded {
-            method: hop.method,
-            url: hop.url,
-            name: hop.url,
-            status: hop.status,
-            proto: if hop.error.is_empty() { call.via.protocol } else { "" },
-            tls_version: call.via.tls_version,
-            remote_ip: &call.via.remote_ip,
-            error: hop.error,
-            error_code: hop.error_code,
-            is_expected: hop.is_expected,
-            tags: request.tags,
-            intended_ns: call.intended_ns,
-            started_ns: call.started_ns,
-            ended_ns: now_ns,
-            unread_ns: self.unread_ns,
-            timings: call.timings,
-        };
+        let ended = call.ended(&call.flow.hop(&request), now_ns, self.unread_ns);
         let (tally, place) = books.at(call.actor, now_ns);
         let debug = self.terms.network.http_debug;
         if debug != HttpDebug::Off && call.moments.got_ns.is_some() {
@@ -452,10 +434,12 @@ impl<D: Driver> Net<D> {
         self.cut_off_sockets(user);
         let calls = std::mem::take(&mut self.owned[user as usize].calls);
         for id in &calls {
-            let Call { intended_ns, started_ns, actor, ref moments, .. } = self.calls[*id as usize];
-            let cut = CutOff { intended_ns, started_ns, sent_ns: moments.got_ns };
-            let (tally, place) = books.at(actor, now_ns);
-            tally.cut_off(&place, &cut);
+            let call = &mut self.calls[*id as usize];
+            if !matches!(call.phase, Phase::Held(_)) {
+                call.end_hop(now_ns);
+                let (tally, place) = books.at(call.actor, now_ns);
+                tally.cut_off(&place, &call.ended(&call.flow.unfinished_hop(), now_ns, 0));
+            }
             self.take_off(*id);
             self.forget(*id);
         }

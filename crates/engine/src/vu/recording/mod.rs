@@ -22,8 +22,7 @@ use plimsoll_script::js::{Failure, Level, Sample};
 
 use super::cast::Cast;
 use super::tally::{
-    CallEvent, CallTold, CutOff, IterationEnded, Place, RequestEnded, SocketEvent, SocketTold,
-    Tally,
+    CallEvent, CallTold, IterationEnded, Place, RequestEnded, SocketEvent, SocketTold, Tally,
 };
 use crate::observer::CpuUse;
 use role::{RoleBook, RoleTerms};
@@ -217,9 +216,10 @@ impl Tally for Recording {
         self.line.begin();
     }
 
-    fn cut_off(&mut self, place: &Place<'_>, cut: &CutOff) {
-        if let Some(role) = self.role(place, place.at_ns) {
-            role.cut_off(place, cut);
+    fn cut_off(&mut self, place: &Place<'_>, cut: &RequestEnded<'_>) {
+        let Self { roles, line, shared, .. } = self;
+        if let Some(role) = book(roles, line, place, place.at_ns) {
+            role.cut_off(place, cut, &shared.masks);
         }
     }
 

@@ -17,7 +17,7 @@ use super::fault::outcome;
 use crate::admission::Timetable;
 use crate::labels::Labels;
 use crate::observer::{CpuUse, Observer};
-use crate::vu::tally::{CutOff, IterationEnded, Outcome, Place, RequestEnded};
+use crate::vu::tally::{IterationEnded, Outcome, Place, RequestEnded};
 
 /// Endpoints that are told apart; the others are one, called `others`. Each takes memory for its
 /// times on each worker.
@@ -133,11 +133,45 @@ impl RoleBook {
     }
 
     pub(super) fn request(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>, masks: &Masks) {
-        let parts = Parts { endpoint: self.endpoint(place, ended, masks), ..self.parts(place) };
         let (outcome, fault) = outcome(ended);
         let is_open =
             fault.is_none_or(|it| ![Phase::Dns, Phase::Connect, Phase::Tls].contains(&it.phase));
         let moments = if is_open { moments(ended) } else { of_attempt(ended) };
+        let parts = self.started(place, ended, &moments, masks);
+        let recorder = self.observer.recorder(true);
+        if let Some(fault) = fault {
+            recorder.error(fault.phase, fault.kind, 1, || ended.error.to_owned());
+        }
+        recorder.ended(&moments, ended.ended_ns, outcome, parts);
+        if let RequestOutcome::Completed { ok, .. } = outcome {
+            recorder.delays.receive.record(ended.unread_ns);
+            self.observer.answered(ended.ended_ns, ok, parts);
+            self.answered_ns = self.answered_ns.max(ended.ended_ns);
+        }
+        let is_here = ended.remote_ip.starts_with("127.") || ended.remote_ip == "::1";
+        self.went_elsewhere |= !is_here;
+    }
+
+    pub(super) fn cut_off(&mut self, place: &Place<'_>, cut: &RequestEnded<'_>, masks: &Masks) {
+        let moments = if cut.remote_ip.is_empty() { of_attempt(cut) } else { moments(cut) };
+        let parts = self.started(place, cut, &moments, masks);
+        self.observer.recorder(true).ended(
+            &moments,
+            cut.ended_ns,
+            RequestOutcome::Unfinished,
+            parts,
+        );
+    }
+
+    /// Records how a request came to be sent, and says which parts of a result it belongs to.
+    fn started(
+        &mut self,
+        place: &Place<'_>,
+        ended: &RequestEnded<'_>,
+        moments: &Moments,
+        masks: &Masks,
+    ) -> Parts {
+        let parts = Parts { endpoint: self.endpoint(place, ended, masks), ..self.parts(place) };
         let recorder = self.observer.recorder(true);
         recorder.scheduled(parts);
         recorder.started_at_once(parts);
@@ -153,31 +187,7 @@ impl RoleBook {
         if timings.tls_handshaking_ns > 0 {
             recorder.phases[Phase::Tls].record(timings.tls_handshaking_ns);
         }
-        if let Some(fault) = fault {
-            recorder.error(fault.phase, fault.kind, 1, || ended.error.to_owned());
-        }
-        recorder.ended(&moments, ended.ended_ns, outcome, parts);
-        if let RequestOutcome::Completed { ok, .. } = outcome {
-            recorder.delays.receive.record(ended.unread_ns);
-            self.observer.answered(ended.ended_ns, ok, parts);
-            self.answered_ns = self.answered_ns.max(ended.ended_ns);
-        }
-        let is_here = ended.remote_ip.starts_with("127.") || ended.remote_ip == "::1";
-        self.went_elsewhere |= !is_here;
-    }
-
-    pub(super) fn cut_off(&mut self, place: &Place<'_>, cut: &CutOff) {
-        let parts = self.parts(place);
-        let recorder = self.observer.recorder(true);
-        recorder.scheduled(parts);
-        recorder.started_at_once(parts);
-        let blocked_ns = cut.sent_ns.unwrap_or(place.at_ns).saturating_sub(cut.intended_ns);
-        recorder.phases[Phase::Blocked].record(blocked_ns);
-        recorder.delays.lag.record(blocked_ns);
-        recorder.delays.lateness.record(0);
-        let sent_ns = cut.sent_ns.unwrap_or(cut.started_ns);
-        let moments = Moments { intended_ns: cut.intended_ns, sent_ns, ..Moments::default() };
-        recorder.ended(&moments, place.at_ns, RequestOutcome::Unfinished, parts);
+        parts
     }
 
     pub(super) fn iteration(&mut self, place: &Place<'_>, ended: &IterationEnded) {

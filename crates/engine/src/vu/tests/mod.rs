@@ -168,13 +168,17 @@ impl Kept {
 }
 
 pub(super) fn program(text: &str) -> Program {
+    program_with(text, Settings::default())
+}
+
+pub(super) fn program_with(text: &str, settings: Settings) -> Program {
     let source = Source {
         path: "/script.js".to_owned(),
         text: text.as_bytes().to_vec(),
         read: Box::new(|_| Err("there is no other file".to_owned())),
         registry: Registry::default(),
     };
-    let settings = Settings { memory_bytes_max: 16 << 20, ..Settings::default() };
+    let settings = Settings { memory_bytes_max: 16 << 20, ..settings };
     Program::load(source, settings, WALL_NS, &mut |_: Notice<'_>| ControlFlow::Continue(WALL_NS))
         .unwrap_or_else(|failure| panic!("{failure}"))
 }

@@ -47,9 +47,15 @@ fn plan(executor: &Executor, name: &str) -> Draft {
 
 /// Carries scenarios out with a seed, recorded and told to a tally of the tests.
 fn recorded(executors: &[Executor], seed: u64) -> (Kept, RunResult) {
+    recorded_at(executors, seed, 0)
+}
+
+/// The same with a limit on the rate of requests.
+fn recorded_at(executors: &[Executor], seed: u64, rps: u64) -> (Kept, RunResult) {
     let program = program(SCRIPT);
     let roles = executors.iter().map(|executor| role(&program, executor.clone())).collect();
-    let cast = cast(&program, roles, 3 * executors.len() as u64);
+    let mut cast = cast(&program, roles, 3 * executors.len() as u64);
+    cast.network.rps = rps;
     let (recorders, mut seconds) = Recorders::new(&cast, Masks::default());
     let witness = Witness::begin();
     let sim = SimOptions { seed, latency_ns: MS..3 * MS, ..SimOptions::default() };
@@ -114,7 +120,10 @@ fn everything_stands_in_the_result_once() {
                 assert_eq!(histogram.count(), ledger.sent, "{seed}");
             }
             let of_parts: u64 = result.endpoints.iter().map(|part| part.ledger.sent).sum();
-            assert_eq!(of_parts, ledger.sent - cut_off, "{seed}");
+            assert_eq!(of_parts, ledger.sent, "{seed}");
+            let cut_off_of_parts: u64 =
+                result.endpoints.iter().map(|part| part.ledger.unfinished).sum();
+            assert_eq!(cut_off_of_parts, cut_off, "{seed}");
             let in_series: u64 = result.series.points().iter().map(|point| point.sent).sum();
             assert_eq!(in_series, ledger.sent, "{seed}");
             let iterations = result.iterations.as_ref().expect("they are counted");
@@ -131,6 +140,15 @@ fn everything_stands_in_the_result_once() {
             assert!(result.endpoints.iter().any(|part| part.name == "moved"), "{seed}");
         }
     }
+}
+
+#[test]
+fn a_limit_on_the_rate_delays_no_request() {
+    let (kept, result) = recorded_at(&[looping()], 1, 4);
+    let cut_off: u64 = kept.iterations.iter().map(|it| it.ended.requests_cut_off).sum();
+    assert!(cut_off > 0, "the load ends while users wait for their turn");
+    assert_eq!((result.ledger.scheduled, result.ledger.unfinished), (10, 0));
+    assert!(result.latency.response.max_ns() < Some(50 * MS), "{:?}", result.latency.response);
 }
 
 #[test]

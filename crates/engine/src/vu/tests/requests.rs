@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use plimsoll_core::executor::Executor;
 use plimsoll_io::sim::{Peer, PeerActions, PeerConn, SimOptions, Window};
+use plimsoll_script::js::Settings;
 
-use super::{Kept, MS, Run, S, cast, program, role, run_with};
+use super::{Kept, MS, Run, S, cast, program, program_with, role, run_with};
 
 /// Answers requests without a body, each after the same time: `/to/PATH` redirects, `/close`
 /// closes, `/never` is not answered, and all else is a greeting.
@@ -169,6 +170,22 @@ impl Peer for Slammer {
 }
 
 #[test]
+fn the_requests_of_a_batch_are_due_when_it_is_asked_for() {
+    let settings = Settings { batch_per_host_max: 2, ..Settings::default() };
+    let body = "http.batch(['/a', '/b', '/c', '/d'].map((path) => base + path))";
+    let text = format!("{HEAD} export default () => {{ {body} }}");
+    let program = program_with(&text, settings);
+    let executor = Executor::PerVuIterations { vus: 1, iterations: 1, max_duration_ns: 300 * S };
+    let cast = cast(&program, vec![role(&program, executor)], 1);
+    let run = run_with(cast, SimOptions::default(), Server::boxed(10 * MS), |_, _| {});
+    let requests = &run.kept.requests;
+    let dues: Vec<u64> = requests.iter().map(|request| request.intended_ns).collect();
+    assert_eq!(dues, [dues[0]; 4]);
+    let waits = requests.iter().map(|request| (request.started_ns - dues[0]) / (10 * MS));
+    assert_eq!(waits.collect::<Vec<_>>(), [0, 0, 1, 1]);
+}
+
+#[test]
 fn a_server_that_closes_at_once_ends_each_request_once() {
     for base in ["http://10.0.0.1", "https://10.0.0.1"] {
         let program = program(&format!(
@@ -216,6 +233,9 @@ fn options_of_the_network_are_obeyed() {
     let starts: Vec<u64> = kept.requests.iter().map(|request| request.started_ns).collect();
     assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= 100 * MS), "{starts:?}");
     assert!(kept.requests.iter().all(|request| request.timings.blocked_ns < 10 * MS));
+    // Each is due when the limit lets it go.
+    let dues: Vec<u64> = kept.requests.iter().map(|request| request.intended_ns).collect();
+    assert!(dues.windows(2).all(|pair| pair[1] - pair[0] == 100 * MS), "{dues:?}");
     let kept =
         with(&|network| network.blocked_name = Some(std::sync::Arc::new(|name| name == "a.test")));
     assert!(kept.requests.iter().all(|request| request.error_code == 1111));

@@ -166,6 +166,8 @@ pub struct Flow {
     // What the next request on the wire is made of.
     url: Url,
     masked: String,
+    /// What the script calls it; empty if it gives no name.
+    name: String,
     method: String,
     is_masked: bool,
     counts: bool,
@@ -253,6 +255,7 @@ impl Flow {
         (self.is_first, self.has_own_host, self.strips_credentials) = (true, true, false);
         (self.sends_body, self.has_lost_body) = (request.has_body, false);
         self.method.clone_from(&request.method);
+        self.name.clone_from(&request.name);
         self.referer.clear();
         self.authorization.clear();
         self.astray.clear();
@@ -438,16 +441,28 @@ impl Flow {
     /// What the request on the wire has come to: after `complete` or `fail`, before `advance`.
     #[must_use]
     pub fn hop<'a>(&'a self, request: &'a Request) -> Hop<'a> {
-        let url = if self.is_masked { &self.masked } else { self.url.text() };
         // It is how the other side of digest authentication begins.
         let is_challenge = matches!(self.onward, Some(Onward::Authorize(_)));
         Hop {
-            method: &self.method,
-            url: if request.name.is_empty() { url } else { &request.name },
             status: self.status,
             is_expected: request.expected.holds(self.status).map(|holds| holds || is_challenge),
             error: &self.error,
             error_code: self.code(),
+            ..self.unfinished_hop()
+        }
+    }
+
+    /// What is known of the request on the wire before it has ended: it has no status yet.
+    #[must_use]
+    pub fn unfinished_hop(&self) -> Hop<'_> {
+        let url = if self.is_masked { &self.masked } else { self.url.text() };
+        Hop {
+            method: &self.method,
+            url: if self.name.is_empty() { url } else { &self.name },
+            status: 0,
+            is_expected: None,
+            error: "",
+            error_code: 0,
         }
     }
 

@@ -268,6 +268,7 @@ fn carry_out(context: Context<'_>, numbers: &[(String, u32)]) -> Result<(), Thro
     let (most, most_per_host) = (limit(settings.batch_max), limit(settings.batch_per_host_max));
     let mut waiting: Vec<u32> = numbers.iter().map(|(_, number)| *number).collect();
     waiting.retain(|number| !inner.requests.borrow().is_answered(*number));
+    let asked_ns = inner.now_ns.get();
     let mut open: Vec<u32> = Vec::new();
     while !waiting.is_empty() || !open.is_empty() {
         let next = {
@@ -282,6 +283,8 @@ fn carry_out(context: Context<'_>, numbers: &[(String, u32)]) -> Result<(), Thro
         if let Some(at) = next {
             let number = waiting.remove(at);
             open.push(number);
+            let waited_ns = inner.now_ns.get().saturating_sub(asked_ns);
+            inner.requests.borrow_mut().has_waited(number, waited_ns);
             inner.ask(context, Step::Begin(number))?;
         } else {
             inner.ask(context, Step::Wait(None))?;
@@ -341,6 +344,12 @@ impl Requests {
             State::Open(request) => request,
             State::Answered(response) => response.request(),
             State::Free => panic!("there is no request {number}"),
+        }
+    }
+
+    fn has_waited(&mut self, number: u32, waited_ns: u64) {
+        if let State::Open(request) = &mut self.slots[number as usize].state {
+            request.waited_ns = waited_ns;
         }
     }
 

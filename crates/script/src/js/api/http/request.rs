@@ -104,6 +104,8 @@ pub struct Request {
     pub body: Vec<u8>,
     /// Whether it has a body, which may be empty.
     pub has_body: bool,
+    /// How long it has waited for its turn in a batch, ns.
+    pub waited_ns: u64,
     /// How long it may take, ns.
     pub timeout_ns: u64,
     /// How many redirects are followed; `None` for as many as the options say.
