@@ -1,5 +1,6 @@
 //! The log of `k6`: lines are formatted and written by a thread of their own.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use plimsoll_core::secret::Masks;
 use plimsoll_dialect::WallTime;
 use plimsoll_dialect::k6::output::{Format, Level, Record, log_line};
 use plimsoll_dialect::k6::{ExitCode, Refused, SecretSources};
@@ -30,6 +32,8 @@ pub(super) struct Wanted {
     pub(super) console: Option<String>,
     pub(super) has_colors: bool,
     pub(super) is_verbose: bool,
+    /// What is masked in lines that are not the script's own; `None` where they are k6's.
+    pub(super) masks: Option<Masks>,
 }
 
 /// The log.
@@ -75,6 +79,7 @@ impl Log {
             format,
             clears,
             is_verbose: wanted.is_verbose,
+            masks: wanted.masks.clone(),
             started_ns: None,
             is_over: Arc::clone(&is_over),
             secrets: Arc::clone(&secrets),
@@ -133,6 +138,7 @@ struct Writer {
     /// Where the lines of `console` go, if not with the others.
     console: Option<Sink>,
     is_verbose: bool,
+    masks: Option<Masks>,
     is_over: Arc<AtomicBool>,
     /// Whether a line replaces what a progress has drawn below it.
     clears: bool,
@@ -167,8 +173,10 @@ impl Writer {
         let started_ns = *self.started_ns.get_or_insert(line.wall_ns);
         let is_apart = line.is_console && self.console.is_some();
         let fields = line.fields.iter().filter(|_| !is_apart);
+        let fields: Vec<(&str, Cow<'_, str>)> =
+            fields.map(|(name, value)| (*name, self.masked(line, value))).collect();
         let fields: Vec<(&str, &str)> =
-            fields.map(|(name, value)| (*name, value.as_str())).collect();
+            fields.iter().map(|(name, value)| (*name, &**value)).collect();
         let format = match self.format {
             Format::Terminal if is_apart => Format::Text,
             format => format,
@@ -177,6 +185,7 @@ impl Writer {
             Some(secrets) => secrets.redact(&line.message),
             None => line.message.as_str().into(),
         };
+        let message = self.masked(line, &message);
         let record = Record {
             time: wall_time(line.wall_ns),
             level: line.level,
@@ -186,6 +195,14 @@ impl Writer {
         };
         let text = log_line(&record, format);
         if self.clears && !is_apart { format!("\r\x1b[J{text}") } else { text }
+    }
+
+    /// A text of a line as it may be shown.
+    fn masked<'a>(&self, line: &LogLine, text: &'a str) -> Cow<'a, str> {
+        match &self.masks {
+            Some(masks) if !line.is_console => masks.urls_in(text).into(),
+            _ => text.into(),
+        }
     }
 }
 

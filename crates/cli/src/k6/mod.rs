@@ -90,6 +90,7 @@ fn wanted(given: &ArgMatches, is_run: bool) -> Wanted {
         console: if is_run { one("console-output", "K6_CONSOLE_OUTPUT") } else { None },
         has_colors: has_color && crate::terminal::takes_escapes(),
         is_verbose: args::switch(given, "verbose") == Some(true),
+        masks: None,
     }
 }
 

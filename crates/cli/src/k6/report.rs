@@ -301,7 +301,7 @@ impl ScriptRun {
             control: flags.control.as_ref().map(|path| path.display().to_string()),
             seed,
             driver: crate::plan::driver(flags.driver),
-            masks: Masks { names: flags.redact.clone(), shows_all: flags.show_secrets },
+            masks: masks(flags),
         }
     }
 }
@@ -355,7 +355,12 @@ fn wanted(flags: &RunFlags) -> Wanted {
         console: None,
         has_colors: !flags.outputs.no_color && crate::terminal::takes_escapes(),
         is_verbose: false,
+        masks: Some(masks(flags)),
     }
+}
+
+fn masks(flags: &RunFlags) -> Masks {
+    Masks { names: flags.redact.clone(), shows_all: flags.show_secrets }
 }
 
 /// Options that make no sense are the user's mistake; all else kept the run from being.

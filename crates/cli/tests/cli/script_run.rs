@@ -336,6 +336,31 @@ fn requests_that_a_script_cuts_off_make_the_result_suspect() {
     assert_eq!(report.ledger(["sent", "ok", "unfinished"]), [40, 20, 20]);
     assert_ne!(report.text("/loader/verdict"), "valid");
     assert!(report.at("/loader/causes").to_string().contains("\"cut_off\""), "{finished:?}");
+    let endpoints = report.at("/endpoints").as_array().expect("a list");
+    let cut_off = endpoints.iter().find(|it| it["ledger"]["unfinished"] == 20).expect("one");
+    assert!(cut_off["name"].as_str().is_some_and(|name| name.ends_with("/delay/500ms")));
+    assert!(report.number("/connections/opened") >= 20.0, "each was cut off on its connection");
+    let bound = finished.stdout.lines().find(|line| line.starts_with("p75 ")).expect("a quantile");
+    assert!(bound.contains('≥'), "half of the requests have no response: {bound}");
+}
+
+#[test]
+fn messages_and_gates_show_no_secret_of_a_url() {
+    let closed = ClosedPort::new();
+    let world = World::new(
+        "export const options = { vus: 1, iterations: 1, thresholds: {
+           'http_req_failed{name:http://h/?email=canary}': ['rate<0.5'] } };
+         export default function () { http.get(`${__ENV.GONE}?email=canary&token=canary`); }",
+    );
+    let gone = format!("GONE={}", closed.url());
+    let finished = world.run(&["-e", &gone, "--redact", "email", "--html", "out.html"]);
+    assert!(finished.stderr.contains("request failed: "), "{finished:?}");
+    let read = |name: &str| std::fs::read_to_string(world.path(name)).expect("a report");
+    for text in [&finished.stderr, &finished.stdout, &read("out.json"), &read("out.html")] {
+        assert!(!text.contains("canary"), "{text}");
+    }
+    let shown = world.run(&["-e", &gone, "--show-secrets"]);
+    assert!(shown.stderr.contains("canary"), "{shown:?}");
 }
 
 /// The figures are of HTTP alone, and a script that does more must not look whole.

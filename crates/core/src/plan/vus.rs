@@ -53,6 +53,10 @@ impl VuPlan {
                 *value = masked(value, masks);
             }
         }
+        if let Some(thresholds) = options.get_mut("thresholds").and_then(Value::as_object_mut) {
+            let taken = std::mem::take(thresholds).into_iter();
+            thresholds.extend(taken.map(|(metric, value)| (masks.submetric(&metric), value)));
+        }
         Self { scenarios: self.scenarios.clone(), options }
     }
 }
@@ -76,6 +80,7 @@ mod tests {
             "tlsAuth": [{ "cert": "PEM", "key": "s3cret" }],
             "ext": { "loadimpact": { "token": "s3cret" } },
             "scenarios": { "a": { "executor": "constant-vus", "env": { "KEY": "s3cret" } } },
+            "thresholds": { "http_reqs{name:http://h/?token=s3cret}": ["count>1"] },
         });
         let plan = VuPlan { options, scenarios: Vec::new() };
         let recorded = plan.recorded(&Masks::default());

@@ -107,6 +107,19 @@ impl Masks {
         }
     }
 
+    /// The name of a metric of k6, or of a submetric, whose tags may be URLs: `a{name:URL}`.
+    #[must_use]
+    pub fn submetric(&self, text: &str) -> String {
+        let tags = text.strip_suffix('}').and_then(|rest| rest.split_once('{'));
+        let Some((metric, tags)) = tags else { return text.to_owned() };
+        let tag = |tag: &str| match tag.split_once(':') {
+            Some((name, value)) => format!("{name}:{}", self.url(value)),
+            None => tag.to_owned(),
+        };
+        let tags: Vec<String> = tags.split(',').map(tag).collect();
+        format!("{metric}{{{}}}", tags.join(","))
+    }
+
     /// A proxy, `USER:PASS@HOST:PORT`, with or without a scheme.
     #[must_use]
     pub fn proxy(&self, text: &str) -> String {

@@ -248,3 +248,17 @@ fn receivers_of_figures_are_shown_without_passwords() {
         assert!(!shown.contains("hush") && !shown.contains("hull"), "{shown}");
     }
 }
+
+#[test]
+fn names_of_submetrics_are_shown_without_secrets_in_urls() {
+    let masks = Masks { names: vec!["email".to_owned()], shows_all: false };
+    for name in ["checks", "a{b:c}", "http_reqs{url:http://h/?q=1,status:200}", "a{}"] {
+        assert_eq!(masks.submetric(name), name);
+    }
+    for secret in ["a{url:http://h/?email=me}", "a{status:200,name:http://h/?token=me}"] {
+        let shown = masks.submetric(secret);
+        assert!(!shown.contains("=me") && shown.ends_with('}'), "{shown}");
+        let before = secret.split_once('=').expect("a parameter").0;
+        assert!(shown.starts_with(before), "{shown}");
+    }
+}

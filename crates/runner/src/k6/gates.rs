@@ -1,6 +1,7 @@
 //! The thresholds of a script, and what else it says of its test, as gates of the result.
 
 use plimsoll_core::result::{Gate, Unit};
+use plimsoll_core::secret::Masks;
 use plimsoll_dialect::k6::ExitCode;
 use plimsoll_dialect::k6::metrics::{Contains, Kind, Metric};
 use plimsoll_dialect::k6::threshold::{Aggregate, Threshold};
@@ -8,7 +9,7 @@ use plimsoll_dialect::k6::threshold::{Aggregate, Threshold};
 use super::run::{Ending, Ran};
 
 /// A gate for each threshold, and one for each failure that the script or its end reports.
-pub(super) fn gates(ran: &Ran) -> Vec<Gate> {
+pub(super) fn gates(ran: &Ran, masks: &Masks) -> Vec<Gate> {
     let of_metric = ran.thresholds.iter().flat_map(|(metric, thresholds)| {
         thresholds.iter().map(move |threshold| (metric, threshold))
     });
@@ -17,7 +18,7 @@ pub(super) fn gates(ran: &Ran) -> Vec<Gate> {
         let sink = ran.book.sink(id).filter(|sink| sink.count() > 0);
         let (unit, factor) = unit(metric, threshold);
         Gate {
-            expr: format!("{}: {}", metric.name, threshold.text.source),
+            expr: format!("{}: {}", masks.submetric(&metric.name), threshold.text.source),
             value: sink.map(|sink| threshold.value(sink, ran.run_ns) * factor),
             unit,
             pass: !threshold.has_failed,

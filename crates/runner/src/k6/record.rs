@@ -92,7 +92,7 @@ impl Test {
         result.target = target;
         result.aborted = by_condition.or_else(|| gates::aborted(&ran, handle.cause()));
         result.gates = gate::judge(&run.gates, &result).map_err(RunnerError::from)?;
-        result.gates.extend(gates::gates(&ran));
+        result.gates.extend(gates::gates(&ran, &run.masks));
         leave_out_unused(&mut result);
         for scenario in &mut result.scenarios {
             leave_out_unused(&mut scenario.result);
