@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::histogram::Histogram;
 use crate::result::{Environment, RunResult, Tool};
 use crate::streams::Streams;
-use crate::units::format_duration;
+use crate::units::format_ns;
 use crate::usage::Usage;
 use crate::verdict::{Cause, Verdict};
 
@@ -390,7 +390,7 @@ fn why_not_whole(result: &RunResult) -> Option<String> {
         return Some(format!("ended early by the condition '{condition}' of its plan"));
     }
     if result.interrupted {
-        return Some(format!("interrupted after {}", format_duration(result.elapsed_ns)));
+        return Some(format!("interrupted after {}", format_ns(result.elapsed_ns)));
     }
     let changes = [
         ("its rate was", result.rate.changes.len()),

@@ -73,11 +73,17 @@ fn standing(repeats: &Repeats) -> Option<Standing> {
         words.push(format!("{aborted} of {all} aborted"));
     }
     match failed {
-        0 if has_gates => words.push("gates passed".to_owned()),
-        0 => {}
+        0 if !has_gates => {}
+        0 => match repeats.counted() {
+            0 => words.push("no repeat counts for gates".to_owned()),
+            counted if counted < all => {
+                words.push(format!("gates passed in {counted} of {all}"));
+            }
+            _ => words.push("gates passed".to_owned()),
+        },
         failed => words.push(format!("gates failed in {failed} of {all}")),
     }
-    let is_met = failed == 0 && aborted == 0;
+    let is_met = failed == 0 && aborted == 0 && (!has_gates || repeats.counted() > 0);
     (!words.is_empty()).then(|| Standing { is_met, words: words.join(", ") })
 }
 
@@ -96,6 +102,11 @@ fn remarks(repeats: &Repeats) -> Vec<String> {
     remarks.extend(reasons.iter().map(|(reason, left_out)| {
         let verb = if left_out.len() == 1 { "does" } else { "do" };
         format!("{} {verb} not count: {reason}", repeat_words(left_out))
+    }));
+    remarks.extend((1..).zip(&repeats.runs).filter_map(|(repeat, run)| {
+        let failed = run.iterations.as_ref()?.failed;
+        let failed = (failed > 0).then(|| counted(failed, "iteration"))?;
+        Some(format!("{}: {failed} ended with an exception", repeat_words(&[repeat])))
     }));
     let begun = repeats.runs.len() as u32;
     if begun < repeats.asked {

@@ -1,5 +1,6 @@
 //! The views of repeats of hand-made results.
 
+use plimsoll_core::iterations::Iterations;
 use plimsoll_core::repeats::{Repeats, seed_of};
 use plimsoll_core::verdict::Verdict;
 
@@ -104,7 +105,7 @@ fn what_a_signal_left() {
     runs[1].interrupted = true;
     insta::assert_snapshot!(text(&repeats(runs, 5, &[]), 80), @r"
     VALID, GATES FAILED IN 1 OF 2 · 2 of 5 repeats are valid · median 999.0/s
-    - repeat 2 does not count: interrupted after 10s
+    - repeat 2 does not count: interrupted after 10.0 s
     - 2 of 5 repeats were begun
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
@@ -124,6 +125,35 @@ fn what_a_signal_left() {
     1          1  999.0/s  40.41 µs  200.1 ms     0 %            valid
     2          2  998.0/s  40.41 µs  200.1 ms     0 %  valid, left out
     ");
+}
+
+#[test]
+fn repeats_that_do_not_count_pass_no_gates() {
+    for (interrupted, want, is_met) in [
+        (&[][..], "gates passed", true),
+        (&[3], "gates passed in 2 of 3", true),
+        (&[1, 2, 3], "no repeat counts for gates", false),
+    ] {
+        let mut runs = runs(3);
+        for (repeat, run) in (1..).zip(&mut runs) {
+            run.gates.iter_mut().for_each(|gate| gate.pass = true);
+            run.interrupted = interrupted.contains(&repeat);
+        }
+        let standing = standing(&repeats(runs, 3, &[])).expect("there are gates");
+        assert_eq!((standing.words.as_str(), standing.is_met), (want, is_met), "{interrupted:?}");
+    }
+}
+
+#[test]
+fn iterations_that_failed_are_told_of_each_repeat() {
+    let mut runs = runs(3);
+    for (run, failed) in runs.iter_mut().zip([0, 1, 1200]) {
+        run.iterations = Some(Iterations { failed, ..Iterations::default() });
+    }
+    let text = text(&repeats(runs, 3, &[]), 80);
+    assert!(!text.contains("- repeat 1:"), "{text}");
+    assert!(text.contains("- repeat 2: 1 iteration ended with an exception\n"), "{text}");
+    assert!(text.contains("- repeat 3: 1 200 iterations ended with an exception\n"), "{text}");
 }
 
 /// The sentence counts the repeats of the worst verdict, however many there are.
