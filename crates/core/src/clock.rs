@@ -7,6 +7,7 @@
 //! user waits for that too.
 
 use crate::histogram::{Histogram, Packed};
+use crate::ledger::Ledger;
 use crate::part::Part;
 use crate::result::RunResult;
 use crate::series::Point;
@@ -67,6 +68,21 @@ impl Clock {
             Self::Response => &part.response,
             Self::Service => &part.service,
         }
+    }
+
+    /// How many requests it times.
+    #[must_use]
+    pub fn timed(self, ledger: &Ledger) -> u64 {
+        match self {
+            Self::Response => ledger.scheduled,
+            Self::Service => ledger.sent,
+        }
+    }
+
+    /// How many of these are incomplete. Their times are lower bounds.
+    #[must_use]
+    pub fn incomplete(self, ledger: &Ledger) -> u64 {
+        self.timed(ledger).saturating_sub(ledger.completed)
     }
 
     /// What it reads in an interval.

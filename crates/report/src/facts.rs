@@ -2,6 +2,7 @@
 //! plan in words, the tester's share of a CPU.
 
 pub use plimsoll_core::clock::Clock;
+use plimsoll_core::part::Part;
 use plimsoll_core::plan::{Body, Draft, Endpoint, HttpVersion, Order, TargetFile, VuPlan};
 use plimsoll_core::result::Gate;
 use plimsoll_core::schedule::{Arrival, Profile, Stage};
@@ -41,6 +42,8 @@ pub(crate) struct Tail {
     pub(crate) value_ns: Option<u64>,
     /// How many samples rank above it.
     pub(crate) beyond: u64,
+    /// How many samples are lower bounds: times of requests without a whole response.
+    pub(crate) incomplete: u64,
 }
 
 impl Tail {
@@ -48,7 +51,19 @@ impl Tail {
     pub(crate) fn of(histogram: &Histogram, per_10k: u64) -> Self {
         let beyond = Self::beyond(histogram.count(), per_10k);
         let value_ns = histogram.quantile_ns(per_10k as f64 / 10_000.0).filter(|_| beyond > 0);
-        Self { value_ns, beyond }
+        Self { value_ns, beyond, incomplete: 0 }
+    }
+
+    /// That of a run's requests.
+    pub(crate) fn of_run(clock: Clock, result: &RunResult, per_10k: u64) -> Self {
+        let incomplete = clock.incomplete(&result.ledger);
+        Self { incomplete, ..Self::of(clock.histogram(result), per_10k) }
+    }
+
+    /// That of the requests of a part.
+    pub(crate) fn of_part(clock: Clock, part: &Part, per_10k: u64) -> Self {
+        let incomplete = clock.incomplete(&part.ledger);
+        Self { incomplete, ..Self::of(clock.of_part(part), per_10k) }
     }
 
     /// How many of `count` samples rank above the quantile.
@@ -57,9 +72,11 @@ impl Tail {
         u64::try_from(beyond).unwrap_or(u64::MAX)
     }
 
-    /// The value for people: marked where it is rough, `n/a` where nothing lies beyond.
+    /// The value for people: marked where it is a lower bound or rough, `n/a` where nothing lies
+    /// beyond.
     pub(crate) fn words(self) -> String {
         match self.value_ns {
+            Some(value_ns) if self.is_lower_bound() => format!("≥ {}", format_ns(value_ns)),
             Some(value_ns) if self.is_rough() => format!("~ {}", format_ns(value_ns)),
             Some(value_ns) => format_ns(value_ns),
             None => "n/a".to_owned(),
@@ -69,6 +86,12 @@ impl Tail {
     /// Whether too few samples lie beyond for the value to be more than a rough one.
     pub(crate) fn is_rough(self) -> bool {
         self.value_ns.is_some() && self.beyond < FEW_BEYOND
+    }
+
+    /// Whether the value has no upper bound: had all incomplete requests waited longer, they would
+    /// take its rank.
+    pub(crate) fn is_lower_bound(self) -> bool {
+        self.value_ns.is_some() && self.incomplete > self.beyond
     }
 }
 
@@ -411,6 +434,7 @@ pub(crate) fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::ledger::Ledger;
     use plimsoll_core::plan::{Request, Script, Target};
 
     use super::*;
@@ -429,8 +453,40 @@ mod tests {
         }
         let mut few = Histogram::new();
         few.record_n(1, 9_999);
-        assert_eq!(Tail::of(&few, 9999), Tail { value_ns: None, beyond: 0 });
-        assert_eq!(Tail::of(&Histogram::new(), 5000), Tail { value_ns: None, beyond: 0 });
+        assert_eq!(Tail::of(&few, 9999).words(), "n/a");
+        assert_eq!(Tail::of(&Histogram::new(), 5000).words(), "n/a");
+    }
+
+    #[test]
+    fn a_quantile_is_a_lower_bound_if_incomplete_requests_may_take_its_rank() {
+        let mut result = samples::steady();
+        for histogram in [&mut result.latency.response, &mut result.latency.service] {
+            *histogram = Histogram::new();
+            histogram.record_n(1_000_000, 1000);
+        }
+        let cases = [
+            // scheduled, sent, completed; p90 and p99 of the response and of the service time
+            (1000, 1000, 1000, [["1.00 ms", "1.00 ms"], ["1.00 ms", "1.00 ms"]]),
+            (1000, 1000, 990, [["1.00 ms", "1.00 ms"], ["1.00 ms", "1.00 ms"]]),
+            (1000, 1000, 989, [["1.00 ms", "≥ 1.00 ms"], ["1.00 ms", "≥ 1.00 ms"]]),
+            (1000, 900, 889, [["≥ 1.00 ms", "≥ 1.00 ms"], ["1.00 ms", "≥ 1.00 ms"]]),
+            (1000, 900, 900, [["1.00 ms", "≥ 1.00 ms"], ["1.00 ms", "1.00 ms"]]),
+        ];
+        for (scheduled, sent, completed, expected) in cases {
+            let part = Part {
+                ledger: Ledger { scheduled, sent, completed, ..Ledger::default() },
+                response: result.latency.response.clone(),
+                service: result.latency.service.clone(),
+                ..Part::default()
+            };
+            result.ledger = part.ledger;
+            for (clock, [p90, p99]) in [Clock::Response, Clock::Service].into_iter().zip(expected) {
+                let of_run = [9000, 9900].map(|rank| Tail::of_run(clock, &result, rank).words());
+                let of_part = [9000, 9900].map(|rank| Tail::of_part(clock, &part, rank).words());
+                assert_eq!(of_run, [p90, p99], "{clock:?} {:?}", part.ledger);
+                assert_eq!(of_part, of_run);
+            }
+        }
     }
 
     /// In every view, of a run of a number of requests alone.

@@ -25,14 +25,13 @@ pub(crate) struct Row {
 }
 
 fn row(part: &Part, clock: Clock) -> Row {
-    let histogram = clock.of_part(part);
     Row {
         name: part.name.clone(),
         scheduled: part.ledger.scheduled,
         not_ok: part.ledger.scheduled.saturating_sub(part.ledger.ok),
-        p50: Tail::of(histogram, 5000),
-        p99: Tail::of(histogram, 9900),
-        max_ns: histogram.max_ns(),
+        p50: Tail::of_part(clock, part, 5000),
+        p99: Tail::of_part(clock, part, 9900),
+        max_ns: clock.of_part(part).max_ns(),
     }
 }
 

@@ -19,15 +19,14 @@ pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
 
 fn row(scenario: &ScenarioResult) -> Vec<String> {
     let ScenarioResult { name, start_ns, result } = scenario;
-    let times = Clock::HEADLINE.histogram(result);
     vec![
         name.clone(),
         format_duration(*start_ns),
         format_count(result.ledger.scheduled),
         format_rate(result.rate.achieved_rps),
         format_count(result.ledger.scheduled.saturating_sub(result.ledger.ok)),
-        Tail::of(times, 5000).words(),
-        Tail::of(times, 9900).words(),
+        Tail::of_run(Clock::HEADLINE, result, 5000).words(),
+        Tail::of_run(Clock::HEADLINE, result, 9900).words(),
         result.loader.verdict.name().to_owned(),
     ]
 }

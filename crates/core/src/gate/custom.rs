@@ -3,7 +3,8 @@
 //! Their names are known once the sources of work have declared them, so a condition is read with
 //! the list of what is declared. A name that is not on it is a mistake, as for built-in metrics.
 
-use super::measure::{Measured, statistic};
+use super::measure::statistic;
+use super::measured::Measured;
 use super::metric::{Kind, Metric, Source, Statistic};
 use crate::metric::{self as recorded, CustomMetric, CustomMetrics, Declared, Tags, Value};
 use crate::nearest::nearest;

@@ -3,48 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::custom::Subject;
+use super::measured::Measured;
 use super::metric::{Metric, Statistic, Tally, Timing};
 use super::scope::{Scope, not_among};
 use super::stretch::Stretch;
 use super::{Condition, stretch_words};
+use crate::clock::Clock;
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::part::Part;
 use crate::result::{RunResult, StageResult, Unit, verdict_value};
-use crate::units::counted;
-
-/// What was found.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Measured {
-    /// The value in the limit's unit; `None` when there was nothing to measure.
-    pub(super) value: Option<f64>,
-    /// What readers have to know about it.
-    pub(super) note: Option<String>,
-}
-
-impl Measured {
-    pub(super) fn some(value: f64) -> Self {
-        Self { value: Some(value), note: None }
-    }
-
-    pub(super) fn none(why: impl Into<String>) -> Self {
-        Self { value: None, note: Some(why.into()) }
-    }
-
-    pub(super) fn of(value: Option<f64>, why_not: &str) -> Self {
-        value.map_or_else(|| Self::none(why_not), Self::some)
-    }
-
-    /// A quantile of `count` samples.
-    pub(super) fn quantile(value: Option<f64>, q: f64, count: u64) -> Self {
-        let is_maximum = count > 0 && (q * count as f64).ceil() >= count as f64;
-        if !is_maximum {
-            return Self::of(value, "no samples");
-        }
-        let samples = counted(count, "sample");
-        Self { value, note: Some(format!("of {samples} none lies beyond: this is the maximum")) }
-    }
-}
 
 /// Measures a condition's metric in its part of a result.
 pub(super) fn measure(condition: &Condition, result: &RunResult) -> Measured {
@@ -54,7 +22,7 @@ pub(super) fn measure(condition: &Condition, result: &RunResult) -> Measured {
             Some(scenario) => &scenario.result,
             None => {
                 let names = result.scenarios.iter().map(|scenario| scenario.name.as_str());
-                return Measured { value: None, note: not_among("scenario", name, names) };
+                return Measured::nothing(not_among("scenario", name, names));
             }
         },
         _ => result,
@@ -86,7 +54,7 @@ pub(super) fn measure(condition: &Condition, result: &RunResult) -> Measured {
                 Some(stage) => of_stage(metric, unit, stage, result),
                 None => {
                     let names = result.stages.iter().map(|stage| stage.part.name.as_str());
-                    Measured { value: None, note: not_among("stage", name, names) }
+                    Measured::nothing(not_among("stage", name, names))
                 }
             }
         }
@@ -106,7 +74,7 @@ fn named(
         Some(part) => measure(part),
         None => {
             let names = parts.iter().map(|part| part.name.as_str());
-            Measured { value: None, note: not_among(kind, name, names) }
+            Measured::nothing(not_among(kind, name, names))
         }
     }
 }
@@ -120,7 +88,10 @@ fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
     let target = result.target.as_ref();
     match metric {
         Metric::Time(timing, figure) => match histogram(timing, result) {
-            Ok(histogram) => statistic(histogram, figure),
+            Ok(histogram) => match clock(timing) {
+                Some(clock) => statistic(histogram, figure).by(clock, figure, ledger),
+                None => statistic(histogram, figure),
+            },
             Err(why) => Measured::none(why),
         },
         Metric::Requests(Tally::Errors) => errors(unit, result),
@@ -189,7 +160,7 @@ fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
         Metric::Verdict => {
             let codes: Vec<&str> = loader.causes.iter().map(|cause| cause.code.as_str()).collect();
             let note = (!codes.is_empty()).then(|| codes.join(", "));
-            Measured { value: Some(verdict_value(loader.verdict)), note }
+            Measured { note, ..Measured::some(verdict_value(loader.verdict)) }
         }
     }
 }
@@ -205,6 +176,15 @@ const NO_ITERATIONS: &str = "in this run an iteration is a request";
 /// Why there is nothing to measure of messages.
 const NO_STREAMS: &str = "in this run no call streams";
 const NO_ROUND_TRIPS: &str = "in this run no message waits for the answer to the one before";
+
+/// The clock of whole requests that a time is of; `None` for other times.
+fn clock(timing: Timing) -> Option<Clock> {
+    match timing {
+        Timing::Response => Some(Clock::Response),
+        Timing::Service => Some(Clock::Service),
+        _ => None,
+    }
+}
 
 /// What a time is measured from, or why there is nothing of that kind in the run.
 fn histogram(timing: Timing, result: &RunResult) -> Result<&Histogram, &'static str> {
@@ -292,7 +272,7 @@ fn errors(unit: Unit, result: &RunResult) -> Measured {
         return of_requests;
     }
     let note = "the share of the users' time in which the server could not be reached";
-    Measured { value: Some(outage.share), note: Some(note.to_owned()) }
+    Measured { note: Some(note.to_owned()), ..Measured::some(outage.share) }
 }
 
 fn statuses(
@@ -334,8 +314,10 @@ fn of_target(rate: Measured, unit: Unit, target_rps: Option<f64>) -> Measured {
 /// The part's own clocks and counts; `None` for what has to do with time.
 fn of_requests(metric: Metric, unit: Unit, part: &Part) -> Option<Measured> {
     let measured = match metric {
-        Metric::Time(Timing::Response, figure) => statistic(&part.response, figure),
-        Metric::Time(_, figure) => statistic(&part.service, figure),
+        Metric::Time(timing, figure) => {
+            let clock = clock(timing).unwrap_or(Clock::Service);
+            statistic(clock.of_part(part), figure).by(clock, figure, &part.ledger)
+        }
         Metric::Requests(tally) => requests(tally, unit, &part.ledger),
         Metric::Status(from, to) => statuses((from, to), unit, &part.ledger, &part.status),
         _ => return None,

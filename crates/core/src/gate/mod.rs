@@ -10,6 +10,7 @@
 
 mod custom;
 mod measure;
+mod measured;
 mod metric;
 mod objective;
 mod scope;
@@ -154,13 +155,16 @@ impl Condition {
         is_rate && self.limit.unit == Unit::Share
     }
 
-    /// Measures a result and holds it against the condition.
+    /// Measures a result and holds it against the condition. A lower bound shows nothing about a
+    /// limit above it.
     #[must_use]
     pub fn judge(&self, result: &RunResult) -> Gate {
         let measured = measure(self, result);
+        let shows_nothing = measured.is_lower_bound && self.operator.is_upper_limit();
+        let holds = |value| self.operator.holds(value, self.limit.value) && !shows_nothing;
         Gate {
             expr: self.text.clone(),
-            pass: measured.value.is_some_and(|value| self.operator.holds(value, self.limit.value)),
+            pass: measured.value.is_some_and(holds),
             value: measured.value,
             unit: self.limit.unit,
             note: measured.note,

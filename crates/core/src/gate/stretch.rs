@@ -2,7 +2,8 @@
 //! a run while it goes on.
 
 use super::custom::Subject;
-use super::measure::{Measured, share_of, statistic};
+use super::measure::{share_of, statistic};
+use super::measured::Measured;
 use super::metric::{Metric, Statistic, Tally, Timing};
 use crate::histogram::{Histogram, Packed};
 use crate::metric::CustomMetrics;
@@ -141,14 +142,18 @@ impl Stretch {
 
     fn time(&self, timing: Timing, figure: Statistic) -> Measured {
         if timing != Timing::Response {
-            return statistic(&self.service, figure);
-        }
-        if self.waiting.is_empty() {
-            return statistic(&self.response, figure);
+            let incomplete = self.ended() - self.shed - self.completed;
+            return statistic(&self.service, figure).among(
+                figure,
+                self.service.count(),
+                incomplete,
+            );
         }
         let mut response = self.response.clone();
-        response.merge(&self.waiting.unpack());
-        statistic(&response, figure)
+        let waiting = self.waiting.unpack();
+        response.merge(&waiting);
+        let incomplete = self.ended() - self.completed + waiting.count();
+        statistic(&response, figure).among(figure, response.count(), incomplete)
     }
 
     fn requests(&self, tally: Tally, unit: Unit) -> Measured {

@@ -29,6 +29,11 @@ const OPERATORS: [(&str, Operator); 6] = [
 ];
 
 impl Operator {
+    /// Whether what meets the condition is not above its limit.
+    pub(super) fn is_upper_limit(self) -> bool {
+        matches!(self, Self::Less | Self::AtMost | Self::Is)
+    }
+
     /// Splits a condition at its last operator: names of parts may hold some, values cannot.
     pub(super) fn split(text: &str) -> Result<(&str, Self, &str), String> {
         let possible = "write METRIC OP VALUE, with <, <=, >, >=, == or !=: p99<250ms";

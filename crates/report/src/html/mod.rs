@@ -172,8 +172,8 @@ fn tiles(result: &RunResult, page: &mut String) {
     let rate = &result.rate;
     let ledger = &result.ledger;
     let quantile = |clock: Clock, per_10k| {
-        let histogram = clock.histogram(result);
-        if histogram.is_empty() { "–".to_owned() } else { Tail::of(histogram, per_10k).words() }
+        let is_empty = clock.histogram(result).is_empty();
+        if is_empty { "–".to_owned() } else { Tail::of_run(clock, result, per_10k).words() }
     };
     let max =
         |clock: Clock| clock.histogram(result).max_ns().map_or_else(|| "–".to_owned(), format_ns);

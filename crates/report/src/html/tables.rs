@@ -34,10 +34,11 @@ pub(super) fn quantiles(result: &RunResult, page: &mut String) {
     ];
     for (label, per_10k) in QUANTILES {
         let mut row = vec![label.to_owned()];
-        for histogram in histograms {
-            row.push(tail_cell(histogram, per_10k));
-            let beyond = Tail::of(histogram, per_10k).beyond;
-            row.push(if histogram.is_empty() { String::new() } else { format_count(beyond) });
+        for clock in clocks {
+            let is_empty = clock.histogram(result).is_empty();
+            let tail = Tail::of_run(clock, result, per_10k);
+            row.push(if is_empty { duration(None) } else { tail.words() });
+            row.push(if is_empty { String::new() } else { format_count(tail.beyond) });
         }
         rows.push(row);
     }
@@ -53,7 +54,7 @@ pub(super) fn quantiles(result: &RunResult, page: &mut String) {
     ];
     let note = "Beyond: how many samples lie above the quantile. ~ marks those with fewer than 10, \
         which vary a lot from run to run; n/a where there is none, as the value would be the \
-        maximum again.";
+        maximum again. ≥ marks lower bounds: more requests are incomplete than lie beyond.";
     Table { caption: "Quantiles", head: &head, rows, note }.write(page);
 }
 

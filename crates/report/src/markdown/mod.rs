@@ -255,9 +255,11 @@ fn latency(result: &RunResult) -> String {
     ];
     for (label, per_10k) in QUANTILES {
         let mut row = vec![label.to_owned()];
-        for histogram in histograms {
-            let beyond = Tail::of(histogram, per_10k).beyond;
-            row.extend([quantile(histogram, per_10k), format_count(beyond)]);
+        for clock in clocks {
+            let tail = Tail::of_run(clock, result, per_10k);
+            let is_empty = clock.histogram(result).is_empty();
+            let value = if is_empty { time(None) } else { tail.words() };
+            row.extend([value, format_count(tail.beyond)]);
         }
         rows.push(row);
     }
@@ -267,7 +269,8 @@ fn latency(result: &RunResult) -> String {
     let [first, second] = clocks.map(Clock::name);
     let mut text = table(&["Latency", first, "beyond", second, "beyond"], &rows);
     text += &format!(
-        "\nBeyond: samples above the quantile. ~ has fewer than {FEW_BEYOND}, n/a none.\n"
+        "\nBeyond: samples above the quantile. ~ has fewer than {FEW_BEYOND}, n/a none. ≥ is a \
+         lower bound: more requests are incomplete than lie beyond.\n"
     );
     text
 }

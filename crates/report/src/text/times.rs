@@ -139,7 +139,7 @@ fn latency(result: &RunResult) -> Vec<String> {
         plain("mean", |histogram| histogram.mean_ns().map(|mean| mean.round() as u64)),
     ];
     for (label, per_10k) in QUANTILES {
-        lines.push(row(label, histograms.map(|histogram| quantile_cell(histogram, per_10k))));
+        lines.push(row(label, clocks.map(|clock| quantile_cell(clock, result, per_10k))));
     }
     lines.push(plain("max", Histogram::max_ns));
     let samples = |histogram: &Histogram| (format_count(histogram.count()), String::new());
@@ -151,6 +151,9 @@ fn latency(result: &RunResult) -> Vec<String> {
 pub(super) fn footnote(lines: &[String], width: usize) -> Vec<String> {
     let has = |mark: &str| lines.iter().any(|line| line.contains(mark));
     let mut notes = Vec::new();
+    if has(" ≥ ") {
+        notes.push("≥ lower bound: more requests are incomplete than lie beyond".to_owned());
+    }
     if has(" ~ ") {
         notes.push(format!("~ fewer than {FEW_BEYOND} samples beyond, varies from run to run"));
     }
@@ -160,11 +163,11 @@ pub(super) fn footnote(lines: &[String], width: usize) -> Vec<String> {
     if notes.is_empty() { notes } else { wrap("", "", &notes.join("; "), width) }
 }
 
-fn quantile_cell(histogram: &Histogram, per_10k: u64) -> (String, String) {
-    if histogram.is_empty() {
+fn quantile_cell(clock: Clock, result: &RunResult, per_10k: u64) -> (String, String) {
+    if clock.histogram(result).is_empty() {
         return ("-".to_owned(), String::new());
     }
-    let tail = Tail::of(histogram, per_10k);
+    let tail = Tail::of_run(clock, result, per_10k);
     (tail.words(), short_count(tail.beyond))
 }
 

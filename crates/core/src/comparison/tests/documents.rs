@@ -431,7 +431,7 @@ fn runs_that_are_no_repeats_of_the_plan_do_not_count() {
         (
             "interrupted",
             (|result| result.interrupted = true) as fn(&mut RunResult),
-            "interrupted after 1s",
+            "interrupted after 1.00 s",
         ),
         (
             "aborted",
