@@ -10,6 +10,14 @@ pub fn basic(credentials: &str) -> String {
     format!("Basic {}", BASE64_STANDARD.encode(credentials))
 }
 
+/// The `user:password` of such a value.
+#[must_use]
+pub fn credentials(value: &str) -> Option<String> {
+    let (scheme, encoded) = value.split_once(' ')?;
+    let encoded = Some(encoded.trim()).filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
+    String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -18,5 +26,18 @@ mod tests {
     fn as_in_the_rfc() {
         assert_eq!(basic("Aladdin:open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
         assert_eq!(basic("test:123\u{a3}"), "Basic dGVzdDoxMjPCow==");
+    }
+
+    #[test]
+    fn credentials_are_read_as_they_were_written() {
+        for (value, want) in [
+            ("Basic dGVzdDoxMjPCow==", Some("test:123\u{a3}")),
+            ("basic  YTpi", Some("a:b")),
+            ("Bearer YTpi", None),
+            ("Basic %%", None),
+            ("YTpi", None),
+        ] {
+            assert_eq!(credentials(value).as_deref(), want, "{value}");
+        }
     }
 }

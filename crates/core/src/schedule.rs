@@ -108,6 +108,18 @@ fn parse_stage(text: &str) -> Result<Stage, StageError> {
     Ok(Stage { duration_ns: Some(duration_ns), from_uhz, to_uhz })
 }
 
+impl Stage {
+    /// Its rates for people: `100/s`, `100 to 5 000/s`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let rate = |uhz: u64| format_rate(uhz as f64 / 1e6);
+        match self.from_uhz == self.to_uhz {
+            true => format!("{}/s", rate(self.from_uhz)),
+            false => format!("{} to {}/s", rate(self.from_uhz), rate(self.to_uhz)),
+        }
+    }
+}
+
 impl Profile {
     /// A constant rate, for a time or without end.
     #[must_use]

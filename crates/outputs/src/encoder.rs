@@ -1,5 +1,6 @@
 //! What makes bytes of moments, for receivers that are sent some.
 
+use crate::batch::Batch;
 use crate::figures::Moment;
 use crate::influx::Influx;
 use crate::labels::Label;
@@ -23,8 +24,8 @@ impl Encoder {
         Some(match form {
             Form::Statsd { has_tags } => Self::Statsd(Statsd::new(labels, *has_tags)),
             Form::Influx => Self::Influx(Influx::new(labels)),
-            Form::RemoteWrite { has_native } => {
-                Self::RemoteWrite(RemoteWrite::new(labels, *has_native))
+            Form::RemoteWrite { has_native, version } => {
+                Self::RemoteWrite(RemoteWrite::new(labels, *has_native, *version))
             }
             Form::Otlp { temporality, resource } => {
                 Self::Otlp(Otlp::new(labels, resource, *temporality))
@@ -34,20 +35,20 @@ impl Encoder {
     }
 
     /// The batch of a moment.
-    pub(crate) fn encode(&mut self, moment: &Moment<'_>) -> Vec<u8> {
+    pub(crate) fn encode(&mut self, moment: &Moment<'_>) -> Batch {
         match self {
-            Self::Statsd(statsd) => statsd.encode(moment),
-            Self::Influx(influx) => influx.encode(moment),
+            Self::Statsd(statsd) => statsd.encode(moment).into(),
+            Self::Influx(influx) => influx.encode(moment).into(),
             Self::RemoteWrite(remote) => remote.encode(moment.all),
-            Self::Otlp(otlp) => otlp.encode(moment),
+            Self::Otlp(otlp) => otlp.encode(moment).into(),
         }
     }
 
     /// The last batch, for receivers that want to know that no more follows; empty for others.
-    pub(crate) fn farewell(&self) -> Vec<u8> {
+    pub(crate) fn farewell(&self) -> Batch {
         match self {
             Self::RemoteWrite(remote) => remote.farewell(),
-            Self::Statsd(_) | Self::Influx(_) | Self::Otlp(_) => Vec::new(),
+            Self::Statsd(_) | Self::Influx(_) | Self::Otlp(_) => Batch::default(),
         }
     }
 }

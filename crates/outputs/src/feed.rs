@@ -12,6 +12,7 @@ use plimsoll_core::live::LiveFigures;
 
 use crate::delivery::Delivery;
 use crate::encoder::Encoder;
+use crate::events::Timetable;
 use crate::figures::{Ending, Figures, Names};
 use crate::labels::Label;
 use crate::receiver::{Place, Receiver};
@@ -136,9 +137,9 @@ impl Feed {
         self.lines.iter().filter_map(|line| line.address)
     }
 
-    /// The measured part of a run begins, at this time since 1970.
-    pub fn began(&self, time_ns: u64) {
-        self.tell(&Told::Began { time_ns });
+    /// The measured part of a run begins, at this time since 1970. Its timetable is the plan's.
+    pub fn began(&self, time_ns: u64, timetable: &Timetable) {
+        self.tell(&Told::Began { time_ns, timetable: Arc::new(timetable.clone()) });
     }
 
     /// An interval of it ended then: `last` of the figures.

@@ -5,10 +5,13 @@
 //! receivers of counters expect.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use plimsoll_core::live::{LiveFigures, RunPart};
 use plimsoll_core::series::Point;
 use plimsoll_core::{Histogram, Ledger, RunResult};
+
+use crate::events::{Agenda, Event, Timetable};
 
 /// Counts and durations.
 #[derive(Debug, Clone, Default)]
@@ -115,6 +118,12 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
+    /// One with these names of the verdict and the gates.
+    #[cfg(test)]
+    pub(crate) fn with(verdict: &'static str, gates: Vec<(String, bool)>) -> Self {
+        Self { totals: Totals::default(), verdict, gates }
+    }
+
     pub(crate) fn of(result: &RunResult) -> Self {
         let totals = Totals {
             ledger: result.ledger,
@@ -178,6 +187,9 @@ pub(crate) struct Figures {
     pub gauges: Gauges,
     /// How the last run ended, while none goes on.
     pub ending: Option<Ending>,
+    /// What happened since the moment before.
+    pub events: Vec<Event>,
+    pub agenda: Agenda,
     /// As the run that goes on found them.
     before: Totals,
 }
@@ -210,11 +222,12 @@ impl Figures {
     }
 
     /// A run begins to be measured.
-    pub(crate) fn begin(&mut self, time_ns: u64) -> Totals {
+    pub(crate) fn begin(&mut self, time_ns: u64, timetable: &Arc<Timetable>) -> Totals {
         if self.began_ns == 0 {
             self.began_ns = time_ns;
         }
         self.advance(time_ns);
+        (self.agenda, self.events) = Agenda::begin(timetable, self.time_ns);
         self.before.clone_from(&self.totals);
         self.ending = None;
         Totals::default()
@@ -224,6 +237,7 @@ impl Figures {
     pub(crate) fn add(&mut self, time_ns: u64, live: &LiveFigures) -> Totals {
         let Some(point) = &live.last else { return Totals::default() };
         self.advance(time_ns);
+        self.events = self.agenda.until(self.time_ns);
         self.gauges = Gauges::of(live, point);
         let new = Totals::of_point(point);
         self.totals.add(&new);
@@ -241,6 +255,9 @@ impl Figures {
         let new = whole.counts_since(&self.totals);
         self.totals = whole;
         self.gauges = Gauges { part: RunPart::Draining, ..Gauges::default() };
+        // A stage that begins as the run ends has no time to be a stage.
+        self.events = self.agenda.until(self.time_ns - 1);
+        self.events.push(Event::ended(self.time_ns, ending));
         self.ending = Some(ending.clone());
         new
     }

@@ -1,5 +1,5 @@
 //! InfluxDB's line protocol: one point an interval with what the interval added, in the measurement
-//! `plimsoll`, and a point of `plimsoll_events` when a run begins and ends, for annotations.
+//! `plimsoll`, and a point of `plimsoll_events` for each event of a run, for annotations.
 //!
 //! Sums of a field over all points are the run's ledger. Times of points are the ends of their
 //! intervals, so that a point that is sent twice stands there once.
@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 
 use plimsoll_core::Histogram;
 
+use crate::events::Event;
 use crate::figures::{Kind, Moment, outcomes};
 use crate::labels::Label;
-use crate::samples::escaped;
+use crate::samples::{escaped, quoted};
 
 /// Quantiles, and how the names of their fields end.
 const QUANTILES: [(f64, &str); 5] =
@@ -35,13 +36,8 @@ impl Influx {
         if moment.kind != Kind::Began {
             lines.push_str(&self.point(moment));
         }
-        let event = match (moment.kind, &moment.all.ending) {
-            (Kind::Began, _) => Some("run started".to_owned()),
-            (Kind::Ended, Some(ending)) => Some(format!("run ended, {}", ending.verdict)),
-            _ => None,
-        };
-        if let Some(title) = event {
-            let (tags, time_ns) = (&self.tags, moment.all.time_ns);
+        for Event { time_ns, title, .. } in &moment.all.events {
+            let (tags, title) = (&self.tags, quoted(title));
             writeln!(lines, "plimsoll_events{tags} title=\"{title}\" {time_ns}")
                 .expect("writing to memory cannot fail");
         }

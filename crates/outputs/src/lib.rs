@@ -10,10 +10,12 @@
 #![forbid(unsafe_code)]
 
 mod backlog;
+mod batch;
 mod buckets;
 mod delimited;
 mod delivery;
 mod encoder;
+mod events;
 mod exposition;
 mod feed;
 mod figures;
@@ -28,6 +30,7 @@ mod receiver;
 mod remote_write;
 pub mod samples;
 mod scrape;
+mod secrets;
 mod sender;
 mod statsd;
 #[cfg(test)]
@@ -36,7 +39,8 @@ mod told;
 mod transport;
 
 pub use delivery::Delivery;
+pub use events::Timetable;
 pub use feed::{Feed, FeedError, Style};
 pub use figures::Names;
 pub use labels::{Label, LabelError};
-pub use receiver::{HEADERS, Receiver, ReceiverError};
+pub use receiver::{HEADERS, OUT, Receiver, ReceiverError};

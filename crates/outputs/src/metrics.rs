@@ -184,6 +184,13 @@ fn gauges(figures: &Figures) -> Vec<Family<'_>> {
             kind: Type::Gauge,
             samples: plain(figures.began_ns as f64 / 1e9),
         },
+        Family {
+            name: "plimsoll_stage_start_timestamp_seconds",
+            help: "When the stage that goes on began, or the run without stages, since 1970.",
+            unit: Some("seconds"),
+            kind: Type::Gauge,
+            samples: plain(figures.agenda.stage_began_ns() as f64 / 1e9),
+        },
         family(
             Type::Info,
             "plimsoll_run",
@@ -202,12 +209,21 @@ fn endings(figures: &Figures) -> Vec<Family<'_>> {
     let gates = ending.gates.iter();
     let gates: Vec<Sample<'_>> =
         gates.map(|(expr, pass)| labelled("gate", expr.as_str(), number(*pass))).collect();
-    let mut families = vec![family(
-        Type::Gauge,
-        "plimsoll_verdict",
-        "1 for the verdict on the last run: whether its figures can be believed.",
-        verdicts.into(),
-    )];
+    let mut families = vec![
+        family(
+            Type::Gauge,
+            "plimsoll_verdict",
+            "1 for the verdict on the last run: whether its figures can be believed.",
+            verdicts.into(),
+        ),
+        Family {
+            name: "plimsoll_run_end_timestamp_seconds",
+            help: "When the last run ended, since 1970.",
+            unit: Some("seconds"),
+            kind: Type::Gauge,
+            samples: plain(figures.time_ns as f64 / 1e9),
+        },
+    ];
     if !gates.is_empty() {
         let help = "Whether each gate of the last run was met.";
         families.push(family(Type::Gauge, "plimsoll_gate_ok", help, gates));

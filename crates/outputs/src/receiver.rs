@@ -11,12 +11,16 @@ use plimsoll_core::units::parse_duration_ns;
 use ureq::http::Uri;
 
 use crate::otlp::Temporality;
+use crate::remote_write::Version;
 
 /// Looks a variable of the environment up.
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Headers for receivers over HTTP, as in `Authorization=Bearer abc,X-Scope-OrgID=7`.
 pub const HEADERS: &str = "PLIMSOLL_OUT_HEADERS";
+
+/// Receivers for a run whose command line names none, with spaces between them.
+pub const OUT: &str = "PLIMSOLL_OUT";
 
 /// The kinds, for messages.
 const KINDS: &str = "prometheus, prometheus-rw, otlp, influx, statsd";
@@ -34,6 +38,7 @@ pub struct Receiver {
     pub(crate) place: Place,
     kind: String,
     shown: String,
+    given: String,
 }
 
 /// What a receiver is sent.
@@ -47,6 +52,7 @@ pub(crate) enum Form {
     Prometheus,
     RemoteWrite {
         has_native: bool,
+        version: Version,
     },
     /// With attributes of the resource that the environment has.
     Otlp {
@@ -70,6 +76,8 @@ pub(crate) enum Place {
 pub(crate) struct Http {
     pub url: String,
     pub headers: Vec<(String, String)>,
+    /// Whether answers say how much was written.
+    pub confirms: bool,
 }
 
 /// Why a text names no receiver.
@@ -164,7 +172,13 @@ impl Receiver {
             Place::Http(http) => http.url.split('?').next().unwrap_or_default().to_owned(),
             Place::Listen(address, _) => address.to_string(),
         };
-        Ok(Self { form, place, kind: kind.to_owned(), shown })
+        Ok(Self { form, place, kind: kind.to_owned(), shown, given: text.to_owned() })
+    }
+
+    /// The text that it was read from. The query of a URL in it may be secret.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
     }
 
     /// Where it is, without what may be secret.
@@ -211,7 +225,8 @@ fn influx(target: &str, lookup: Lookup<'_>) -> Result<Http, ReceiverError> {
     let token = lookup("INFLUX_TOKEN").filter(|_| !has_header(&headers, "authorization"));
     headers.extend(token.map(|token| ("Authorization".to_owned(), format!("Token {token}"))));
     headers.push(("Content-Type".to_owned(), "text/plain; charset=utf-8".to_owned()));
-    Ok(Http { url: format!("{}{path}?{query}&precision=ns", base(&uri)), headers })
+    let url = format!("{}{path}?{query}&precision=ns", base(&uri));
+    Ok(Http { url, headers, confirms: false })
 }
 
 /// `[ADDRESS][:PORT][,linger=T]`; without an address, this host alone reaches it.
@@ -233,17 +248,23 @@ fn listen(target: &str) -> Result<Place, ReceiverError> {
 }
 
 fn remote_write(target: &str, lookup: Lookup<'_>) -> Result<(Form, Place), ReceiverError> {
-    let (url, has_native) = match target.strip_suffix(",native") {
-        Some(url) => (url, true),
-        None => (target, false),
-    };
+    let (mut url, mut has_native, mut version) = (target, false, Version::One);
+    loop {
+        if let Some(rest) = url.strip_suffix(",native") {
+            (url, has_native) = (rest, true);
+        } else if let Some(rest) = url.strip_suffix(",v2") {
+            (url, version) = (rest, Version::Two);
+        } else {
+            break;
+        }
+    }
     let uri = parse_url(url, "prometheus-rw", "prometheus-rw=http://HOST:9090")?;
     let mut headers = headers(lookup, HEADERS)?;
     headers.extend(
         [
-            ("Content-Type", "application/x-protobuf"),
+            ("Content-Type", version.content_type()),
             ("Content-Encoding", "snappy"),
-            ("X-Prometheus-Remote-Write-Version", "0.1.0"),
+            ("X-Prometheus-Remote-Write-Version", version.header()),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned())),
     );
@@ -251,7 +272,9 @@ fn remote_write(target: &str, lookup: Lookup<'_>) -> Result<(Form, Place), Recei
         "" => "/api/v1/write".to_owned(),
         path => path.to_owned(),
     });
-    Ok((Form::RemoteWrite { has_native }, Place::Http(Http { url, headers })))
+    let confirms = version == Version::Two;
+    let place = Place::Http(Http { url, headers, confirms });
+    Ok((Form::RemoteWrite { has_native, version }, place))
 }
 
 fn otlp(target: &str, lookup: Lookup<'_>) -> Result<(Form, Place), ReceiverError> {
@@ -298,7 +321,7 @@ fn otlp(target: &str, lookup: Lookup<'_>) -> Result<(Form, Place), ReceiverError
     resource.extend(name.map(|name| ("service.name".to_owned(), name)));
     let attributes = headers(lookup, "OTEL_RESOURCE_ATTRIBUTES")?.into_iter();
     resource.extend(attributes.map(|(name, value)| (name, percent_decoded(&value))));
-    let place = Place::Http(Http { url, headers: all });
+    let place = Place::Http(Http { url, headers: all, confirms: false });
     Ok((Form::Otlp { temporality, resource }, place))
 }
 

@@ -1,13 +1,16 @@
-//! Prometheus' remote write 1.0: all metrics after each interval, with the time of its end, as
-//! compressed messages (`prometheus.WriteRequest`). Field numbers are those of the published
-//! definition.
+//! Prometheus' remote write: all metrics after each interval, with the time of its end, as
+//! compressed messages. Field numbers are those of the published definitions. Version 1.0
+//! (`prometheus.WriteRequest`) is here, and 2.0 is made of it.
 //!
 //! Durations go as classic buckets, which every receiver takes, or as native histograms. At the end
 //! every series gets the marker of staleness, so that no query takes its last value for a present
 //! one.
 
+mod version2;
+
 use prost::Message;
 
+use crate::batch::{Batch, Points};
 use crate::buckets::{Exponential, ZERO_THRESHOLD, cumulative};
 use crate::exposition::{bound, suffix};
 use crate::figures::Figures;
@@ -97,60 +100,106 @@ pub(crate) struct Span {
     pub length: u32,
 }
 
+/// A version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    One,
+    Two,
+}
+
+impl Version {
+    /// The type of its messages.
+    pub(crate) fn content_type(self) -> &'static str {
+        match self {
+            Self::One => "application/x-protobuf",
+            Self::Two => "application/x-protobuf;proto=io.prometheus.write.v2.Request",
+        }
+    }
+
+    /// What its header of the version has.
+    pub(crate) fn header(self) -> &'static str {
+        match self {
+            Self::One => "0.1.0",
+            Self::Two => "2.0.0",
+        }
+    }
+}
+
+/// A series with what is known of its metric.
+#[derive(Debug, Clone)]
+struct Series {
+    series: TimeSeries,
+    metadata: Metadata,
+}
+
 /// Writes requests.
 #[derive(Debug)]
 pub(crate) struct RemoteWrite {
     labels: Vec<Label>,
     has_native: bool,
+    version: Version,
     /// Every series so far, for its end.
-    known: Vec<TimeSeries>,
+    known: Vec<Series>,
     /// When the last of them was written.
     last_ms: i64,
 }
 
 impl RemoteWrite {
-    pub(crate) fn new(labels: &[Label], has_native: bool) -> Self {
-        Self { labels: labels.to_vec(), has_native, known: Vec::new(), last_ms: 0 }
+    pub(crate) fn new(labels: &[Label], has_native: bool, version: Version) -> Self {
+        Self { labels: labels.to_vec(), has_native, version, known: Vec::new(), last_ms: 0 }
     }
 
     /// All that is known.
-    pub(crate) fn encode(&mut self, figures: &Figures) -> Vec<u8> {
+    pub(crate) fn encode(&mut self, figures: &Figures) -> Batch {
         let time_ms = (figures.time_ns / 1_000_000) as i64;
         self.last_ms = time_ms;
-        let families = families(figures);
-        let timeseries: Vec<TimeSeries> =
-            families.iter().flat_map(|family| self.series(family, time_ms)).collect();
-        for series in &timeseries {
-            if self.known.iter().all(|known| known.labels != series.labels) {
-                self.known.push(series.clone());
+        let mut all = Vec::new();
+        for family in &families(figures) {
+            let metadata = metadata(family);
+            let series = self.series(family, time_ms).into_iter();
+            all.extend(series.map(|series| Series { series, metadata: metadata.clone() }));
+        }
+        for new in &all {
+            if self.known.iter().all(|known| known.series.labels != new.series.labels) {
+                self.known.push(new.clone());
             }
         }
-        let metadata = families.iter().map(metadata).collect();
-        compressed(&WriteRequest { timeseries, metadata })
+        self.batch(all)
     }
 
     /// The end of every series.
-    pub(crate) fn farewell(&self) -> Vec<u8> {
+    pub(crate) fn farewell(&self) -> Batch {
         if self.known.is_empty() {
-            return Vec::new();
+            return Batch::default();
         }
         let timestamp_ms = self.last_ms + STALE_AFTER_MS;
-        let ended = self.known.iter().map(|known| {
+        let ended = self.known.iter().map(|Series { series, metadata }| {
             let value = f64::from_bits(STALE);
-            match known.histograms.is_empty() {
-                true => TimeSeries {
-                    labels: known.labels.clone(),
-                    samples: vec![Point { value, timestamp_ms }],
-                    histograms: Vec::new(),
-                },
-                false => TimeSeries {
-                    labels: known.labels.clone(),
-                    samples: Vec::new(),
-                    histograms: vec![Native { sum: value, timestamp_ms, ..Native::default() }],
-                },
-            }
+            let labels = series.labels.clone();
+            let (samples, histograms) = match series.histograms.is_empty() {
+                true => (vec![Point { value, timestamp_ms }], Vec::new()),
+                false => {
+                    let ended = Native { sum: value, timestamp_ms, ..Native::default() };
+                    (Vec::new(), vec![ended])
+                }
+            };
+            let series = TimeSeries { labels, samples, histograms };
+            Series { series, metadata: metadata.clone() }
         });
-        compressed(&WriteRequest { timeseries: ended.collect(), metadata: Vec::new() })
+        self.batch(ended.collect())
+    }
+
+    /// Some series as a message of the version.
+    fn batch(&self, all: Vec<Series>) -> Batch {
+        let points = all.iter().fold(Points::default(), |points, Series { series, .. }| Points {
+            samples: points.samples + series.samples.len() as u64,
+            histograms: points.histograms + series.histograms.len() as u64,
+        });
+        let bytes = match self.version {
+            Version::One => compressed(&version1(all)),
+            Version::Two => compressed(&version2::request(all)),
+        };
+        Batch { bytes, points }
     }
 
     fn series(&self, family: &Family<'_>, timestamp_ms: i64) -> Vec<TimeSeries> {
@@ -200,6 +249,18 @@ impl RemoteWrite {
     }
 }
 
+/// The request with these series, which come metric by metric.
+fn version1(all: Vec<Series>) -> WriteRequest {
+    let mut request = WriteRequest::default();
+    for Series { series, metadata } in all {
+        request.timeseries.push(series);
+        if request.metadata.last() != Some(&metadata) {
+            request.metadata.push(metadata);
+        }
+    }
+    request
+}
+
 fn native(times: &plimsoll_core::Histogram, timestamp_ms: i64) -> Native {
     let own = Exponential::of(times);
     let spans = own.spans().into_iter().map(|(offset, length)| Span { offset, length });
@@ -230,7 +291,7 @@ fn metadata(family: &Family<'_>) -> Metadata {
     }
 }
 
-pub(crate) fn compressed(request: &WriteRequest) -> Vec<u8> {
+pub(crate) fn compressed(request: &impl Message) -> Vec<u8> {
     let bytes = request.encode_to_vec();
     let compressed = snap::raw::Encoder::new().compress_vec(&bytes);
     compressed.expect("some hundred kilobytes are within the format's limit")

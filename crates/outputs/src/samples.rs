@@ -106,7 +106,8 @@ pub(crate) fn escaped(text: &str) -> String {
     escaped
 }
 
-fn quoted(text: &str) -> String {
+/// A text in quotes, without those around it.
+pub(crate) fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ")
 }
 

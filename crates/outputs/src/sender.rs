@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver as Heard, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use crate::backlog::Backlog;
+use crate::batch::Batch;
 use crate::delivery::{Delivery, Fate};
 use crate::encoder::Encoder;
 use crate::figures::{Figures, Moment};
@@ -25,6 +26,8 @@ pub(crate) struct Patience {
     pub pause: Duration,
     /// The longest pause.
     pub pause_max: Duration,
+    /// For a host to say that nobody takes the last datagrams.
+    pub echo: Duration,
 }
 
 impl Default for Patience {
@@ -34,6 +37,7 @@ impl Default for Patience {
             flush: Duration::from_secs(10),
             pause: Duration::from_millis(250),
             pause_max: Duration::from_secs(5),
+            echo: Duration::from_millis(100),
         }
     }
 }
@@ -93,6 +97,7 @@ impl Sender {
         let farewell = self.encoder.farewell();
         self.push(farewell);
         self.flush(Instant::now() + self.patience.flush);
+        self.look_back(self.patience.echo);
         self.delivery.lost += self.backlog.len() as u64;
         self.delivery
     }
@@ -100,21 +105,25 @@ impl Sender {
     /// Makes a batch of what was told.
     fn take(&mut self, told: &Told) {
         if let Told::Batch(batch) = told {
-            self.push(batch.to_vec());
+            self.push(batch.to_vec().into());
         } else if let Some((kind, new)) = told.note(&mut self.figures) {
             let batch = self.encoder.encode(&Moment { kind, new: &new, all: &self.figures });
             self.push(batch);
         }
     }
 
-    fn push(&mut self, batch: Vec<u8>) {
-        if !batch.is_empty() {
+    fn push(&mut self, batch: Batch) {
+        if !batch.bytes.is_empty() {
             self.delivery.lost += self.backlog.push(batch);
         }
     }
 
     /// Tries to deliver the batch that is next.
     fn attempt(&mut self, limit: Duration) {
+        if self.backlog.is_empty() {
+            return;
+        }
+        self.look_back(Duration::ZERO);
         let Some(batch) = self.backlog.first() else { return };
         match self.transport.send(batch, limit) {
             Fate::Delivered => {
@@ -132,6 +141,15 @@ impl Sender {
                 self.not_before = Instant::now() + after.unwrap_or(self.pause);
                 self.pause = (self.pause * 2).min(self.patience.pause_max);
             }
+        }
+    }
+
+    /// Takes the last batch back that seemed to be delivered, if it is known by now that it was not.
+    fn look_back(&mut self, limit: Duration) {
+        if let Some(reason) = self.transport.refusal(limit) {
+            self.delivery.delivered -= 1;
+            self.delivery.lost += 1;
+            self.delivery.reason = Some(reason);
         }
     }
 

@@ -1,5 +1,5 @@
 //! StatsD: a line for each figure of an interval, counters as what was added and quantiles as
-//! gauges in milliseconds. With tags in the form of DogStatsD, or without tags.
+//! gauges in milliseconds. With tags and events in the form of DogStatsD, or without.
 //!
 //! No `|ms` for each request: the server would have to be sent as many as the run sends.
 
@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use plimsoll_core::Histogram;
 
+use crate::events::{Event, Tone};
 use crate::figures::{Kind, Moment, outcomes};
 use crate::labels::Label;
 
@@ -52,7 +53,33 @@ impl Statsd {
         self.gauge(&mut lines, "connections", f64::from(gauges.connections));
         self.gauge(&mut lines, "tester_cpu_cores", gauges.cpu_cores);
         self.gauge(&mut lines, "lateness_max_ms", gauges.lateness_max_ns as f64 / 1e6);
+        for event in &moment.all.events {
+            self.event(&mut lines, event);
+        }
         lines.into_bytes()
+    }
+
+    /// An event of DogStatsD, where the server knows them. Its text is what tells the run from
+    /// others, because a text has to be there.
+    fn event(&self, lines: &mut String, event: &Event) {
+        let Some(labels) = &self.tags else { return };
+        let labels = labels.trim_start_matches(',');
+        let title = format!("plimsoll: {}", event.title).replace(['|', '\n'], "_");
+        let text = if labels.is_empty() { "plimsoll" } else { labels };
+        let kind = match event.tone {
+            Tone::Neutral => "info",
+            Tone::Good => "success",
+            Tone::Doubtful => "warning",
+            Tone::Bad => "error",
+        };
+        let (title_bytes, text_bytes) = (title.len(), text.len());
+        let time_s = event.time_ns / 1_000_000_000;
+        let tags = if labels.is_empty() { String::new() } else { format!("|#{labels}") };
+        writeln!(
+            lines,
+            "_e{{{title_bytes},{text_bytes}}}:{title}|{text}|d:{time_s}|t:{kind}{tags}"
+        )
+        .expect("writing to memory cannot fail");
     }
 
     fn times(&self, lines: &mut String, name: &str, times: &Histogram) {

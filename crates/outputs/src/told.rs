@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::live::LiveFigures;
 
+use crate::events::Timetable;
 use crate::figures::{Ending, Figures, Kind, Totals};
 
 /// What a run tells.
@@ -11,6 +12,7 @@ use crate::figures::{Ending, Figures, Kind, Totals};
 pub(crate) enum Told {
     Began {
         time_ns: u64,
+        timetable: Arc<Timetable>,
     },
     Interval {
         time_ns: u64,
@@ -28,7 +30,7 @@ impl Told {
     /// Has figures know of it. Gives what it is and what it added, if it is of a run.
     pub(crate) fn note(&self, figures: &mut Figures) -> Option<(Kind, Totals)> {
         Some(match self {
-            Self::Began { time_ns } => (Kind::Began, figures.begin(*time_ns)),
+            Self::Began { time_ns, timetable } => (Kind::Began, figures.begin(*time_ns, timetable)),
             Self::Interval { time_ns, live } => (Kind::Interval, figures.add(*time_ns, live)),
             Self::Ended { time_ns, ending } => (Kind::Ended, figures.end(*time_ns, ending)),
             Self::Batch(_) => return None,

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 use std::time::Duration;
 
+use crate::batch::Batch;
 use crate::delivery::Fate;
 use crate::http::Poster;
 use crate::receiver::Http;
@@ -28,14 +29,25 @@ impl Transport {
     }
 
     /// Sends a batch; takes no longer than the limit.
-    pub(crate) fn send(&mut self, batch: &[u8], limit: Duration) -> Fate {
+    pub(crate) fn send(&mut self, batch: &Batch, limit: Duration) -> Fate {
         match self {
             Self::Http(poster) => poster.post(batch, limit),
-            Self::Udp(datagrams) => match datagrams.send(batch) {
+            Self::Udp(datagrams) => match datagrams.send(&batch.bytes) {
                 Ok(()) => Fate::Delivered,
                 // Datagrams are not worth a wait: the next ones have later figures.
                 Err(error) => Fate::Refused { reason: error.to_string() },
             },
+        }
+    }
+}
+
+impl Transport {
+    /// Why the batch that was sent last did not arrive, if that is known within a limit. Only
+    /// datagrams are sent without an answer; where nobody takes them, their host may say so later.
+    pub(crate) fn refusal(&mut self, limit: Duration) -> Option<String> {
+        match self {
+            Self::Http(_) => None,
+            Self::Udp(datagrams) => datagrams.refusal(limit).map(|error| error.to_string()),
         }
     }
 }
@@ -53,10 +65,26 @@ impl Datagrams {
             Some(socket) => socket,
             None => connect(&self.to)?,
         };
-        // What fails is opened again for the next batch: the name may lead elsewhere by then.
+        // What fails is opened again for the next batch: the name may lead elsewhere by then. An
+        // error of sending may be about the datagram before, which is of this batch too.
         datagrams(lines).try_for_each(|datagram| socket.send(datagram).map(drop))?;
+        if let Some(error) = socket.take_error()? {
+            return Err(error);
+        }
         self.socket = Some(socket);
         Ok(())
+    }
+
+    /// What the host said of the datagrams sent last.
+    fn refusal(&mut self, limit: Duration) -> Option<io::Error> {
+        let socket = self.socket.as_ref()?;
+        let error = match limit.is_zero() {
+            true => socket.take_error().ok()?,
+            false => awaited_error(socket, limit),
+        };
+        // The next batch is sent from a new socket.
+        self.socket.take_if(|_| error.is_some());
+        error
     }
 }
 
@@ -71,6 +99,19 @@ fn connect(to: &str) -> io::Result<UdpSocket> {
     socket.set_nonblocking(true)?;
     socket.connect(address)?;
     Ok(socket)
+}
+
+/// An error that comes within a limit. Servers do not answer datagrams.
+fn awaited_error(socket: &UdpSocket, limit: Duration) -> Option<io::Error> {
+    socket.set_nonblocking(false).ok()?;
+    socket.set_read_timeout(Some(limit)).ok()?;
+    let is_late = |error: &io::Error| {
+        matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+    };
+    let error = socket.recv(&mut [0; 1]).err().filter(|error| !is_late(error));
+    // More may be sent.
+    socket.set_nonblocking(true).ok()?;
+    error
 }
 
 /// As many whole lines in each piece as fit, without the last line's end.
@@ -93,6 +134,28 @@ fn datagrams(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn datagrams_that_nobody_takes_are_lost_also_if_their_host_says_so_late() {
+        // Nobody listens on a port that was just closed.
+        let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut datagrams = Datagrams { to: closed.to_string(), socket: None };
+        for _ in 0..3 {
+            let sent = datagrams.send(b"a:1|c\nb:1|c\n");
+            let error = sent.err().or_else(|| datagrams.refusal(Duration::from_secs(60)));
+            let kind = error.expect("nobody took them").kind();
+            assert_eq!(kind, io::ErrorKind::ConnectionRefused);
+        }
+        let open = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut datagrams = Datagrams { to: open.local_addr().unwrap().to_string(), socket: None };
+        datagrams.send(b"a:1|c\n").unwrap();
+        assert!(datagrams.refusal(Duration::ZERO).is_none());
+        assert!(datagrams.refusal(Duration::from_millis(1)).is_none());
+        datagrams.send(b"b:1|c\n").unwrap();
+        let mut taken = [0; 16];
+        let lengths = [(); 2].map(|()| open.recv(&mut taken).unwrap());
+        assert_eq!((lengths, &taken[..5]), ([5, 5], b"b:1|c".as_slice()));
+    }
 
     #[test]
     fn datagrams_hold_whole_lines() {

@@ -5,9 +5,9 @@ pub use plimsoll_core::clock::Clock;
 use plimsoll_core::part::Part;
 use plimsoll_core::plan::{Body, Draft, Endpoint, HttpVersion, Order, TargetFile, VuPlan};
 use plimsoll_core::result::Gate;
-use plimsoll_core::schedule::{Arrival, Profile, Stage};
+use plimsoll_core::schedule::{Arrival, Profile};
 pub(crate) use plimsoll_core::units::counted;
-use plimsoll_core::units::{format_count, format_duration, format_ns, format_rate};
+use plimsoll_core::units::{format_count, format_duration, format_ns};
 use plimsoll_core::verdict::{Cause, Headline, Verdict, headline};
 use plimsoll_core::{Histogram, Phase, RunResult};
 
@@ -213,29 +213,17 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-fn rate_uhz(uhz: u64) -> String {
-    format_rate(uhz as f64 / 1e6)
-}
-
-fn stage_rate(stage: &Stage) -> String {
-    if stage.from_uhz == stage.to_uhz {
-        format!("{}/s", rate_uhz(stage.from_uhz))
-    } else {
-        format!("{} to {}/s", rate_uhz(stage.from_uhz), rate_uhz(stage.to_uhz))
-    }
-}
-
 /// Stages that are spelled out; of more, only the first and the last are.
 const STAGES_SHOWN: usize = 3;
 
 fn profile_words(profile: &Profile) -> String {
     let stages: Vec<String> = match profile.stages.as_slice() {
-        [only] => vec![stage_rate(only)],
+        [only] => vec![only.words()],
         several => several
             .iter()
             .map(|stage| {
                 let time = stage.duration_ns.map(|ns| format!(" for {}", format_duration(ns)));
-                stage_rate(stage) + &time.unwrap_or_default()
+                stage.words() + &time.unwrap_or_default()
             })
             .collect(),
     };

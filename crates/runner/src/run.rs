@@ -12,7 +12,7 @@ use plimsoll_outputs::Feed;
 
 use crate::control::ControlSocket;
 use crate::error::RunnerError;
-use crate::feeding::Feeding;
+use crate::feeding::{Feeding, timetable};
 use crate::handle::Handle;
 use crate::monitor::watch;
 use crate::news::News;
@@ -167,7 +167,8 @@ impl<'a> Course<'a> {
         feed: Option<&'a Feed>,
     ) -> Self {
         let conditions = AbortWatch::new(scenarios.abort_conditions(), scenarios.run());
-        Self { handle, sampler, conditions, feeding: Feeding::new(feed), aborted: None }
+        let feeding = Feeding::new(feed, timetable(scenarios));
+        Self { handle, sampler, conditions, feeding, aborted: None }
     }
 
     /// Takes what the engine tells, and passes it on.

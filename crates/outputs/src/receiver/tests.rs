@@ -28,6 +28,8 @@ fn targets_are_read_as_people_write_them() {
         ("prometheus=[::1]:9000", "[::1]:9000 30s"),
         ("prometheus-rw=http://a:9090", "http://a:9090/api/v1/write"),
         ("prometheus-rw=http://a/x/push?y=1,native", "http://a/x/push?y=1"),
+        ("prometheus-rw=http://a,v2,native", "http://a/api/v1/write"),
+        ("prometheus-rw=http://a,native,v2", "http://a/api/v1/write"),
         ("otlp", "http://localhost:4318/v1/metrics"),
         ("otlp=http://a:4318/x/", "http://a:4318/x/v1/metrics"),
         ("otlp=http://a/v1/metrics", "http://a/v1/metrics"),

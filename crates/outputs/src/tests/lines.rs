@@ -1,9 +1,12 @@
 //! Lines as receivers read them, and the exact text of some.
 
+use std::sync::Arc;
+
 use plimsoll_core::live::LiveFigures;
 use plimsoll_core::plan::{Draft, Endpoint};
 
 use super::{BEGAN_NS, SECOND_NS, labels, point, result};
+use crate::events::Timetable;
 use crate::figures::{Ending, Figures, Kind, Moment, Totals};
 use crate::influx::Influx;
 use crate::statsd::Statsd;
@@ -23,7 +26,15 @@ pub(super) fn last_time_ns(body: &[u8]) -> u64 {
 }
 
 /// The beginning, an interval and the end of a run of a second, as an encoder sees them.
-fn moments(mut encode: impl FnMut(&Moment<'_>) -> Vec<u8>) -> Vec<String> {
+fn moments(encode: impl FnMut(&Moment<'_>) -> Vec<u8>) -> Vec<String> {
+    moments_of(&Arc::default(), encode)
+}
+
+/// The same of a run with this timetable.
+fn moments_of(
+    timetable: &Arc<Timetable>,
+    mut encode: impl FnMut(&Moment<'_>) -> Vec<u8>,
+) -> Vec<String> {
     let mut figures = Figures::default();
     let mut live = LiveFigures::new(&Draft::new(Endpoint::http("x", 80, "/")));
     live.add(&point(0));
@@ -32,7 +43,7 @@ fn moments(mut encode: impl FnMut(&Moment<'_>) -> Vec<u8>) -> Vec<String> {
         let bytes = encode(&Moment { kind, new, all });
         encoded.push(String::from_utf8(bytes).unwrap());
     };
-    let new = figures.begin(BEGAN_NS);
+    let new = figures.begin(BEGAN_NS, timetable);
     see(Kind::Began, &new, &figures);
     let new = figures.add(BEGAN_NS + SECOND_NS, &live);
     see(Kind::Interval, &new, &figures);
@@ -91,13 +102,51 @@ fn statsd_gets_counts_and_quantiles_with_tags_or_without() {
 }
 
 #[test]
+fn events_are_sent_where_the_receiver_knows_them() {
+    let stages = [(0, "10/s".to_owned()), (SECOND_NS / 2, "20/s".to_owned())];
+    let timetable = Arc::new(Timetable::new(2 * SECOND_NS, stages));
+    let influx = Influx::new(&labels());
+    let lines = moments_of(&timetable, |moment| influx.encode(moment));
+    let tags = "plimsoll_events,run=a\\ b,target=x:80";
+    assert_eq!(
+        lines[0],
+        format!(
+            "{tags} title=\"warm-up started\" 1699999998000000000\n\
+             {tags} title=\"run started: stage 1 of 2, 10/s\" 1700000000000000000\n"
+        )
+    );
+    let want = format!("{tags} title=\"stage 2 of 2, 20/s started\" 1700000000500000000\n");
+    assert!(lines[1].ends_with(&want), "{}", lines[1]);
+    let tagged = Statsd::new(&labels(), true);
+    let lines = moments_of(&timetable, |moment| tagged.encode(moment));
+    let about = "run:a b,target:x:80";
+    for (line, want) in [
+        (
+            &lines[0],
+            "_e{41,19}:plimsoll: run started: stage 1 of 2, 10/s|LABELS|d:1700000000|t:info|#LABELS\n",
+        ),
+        (
+            &lines[1],
+            "_e{36,19}:plimsoll: stage 2 of 2, 20/s started|LABELS|d:1700000000|t:info|#LABELS\n",
+        ),
+        (&lines[2], "_e{26,19}:plimsoll: run ended, valid|LABELS|d:1700000001|t:success|#LABELS\n"),
+    ] {
+        let want = want.replace("LABELS", about);
+        assert!(line.contains(&want), "{want} {line}");
+    }
+    let plain = Statsd::new(&labels(), false);
+    let lines = moments_of(&timetable, |moment| plain.encode(moment));
+    assert!(lines.iter().all(|line| !line.contains("_e{")), "{lines:?}");
+}
+
+#[test]
 fn counts_of_a_second_run_add_to_those_of_the_first() {
     let mut figures = Figures::default();
     let mut live = LiveFigures::new(&Draft::new(Endpoint::http("x", 80, "/")));
     live.add(&point(0));
     for run in 1..=2 {
         let began_ns = BEGAN_NS + run * 10 * SECOND_NS;
-        figures.begin(began_ns);
+        figures.begin(began_ns, &Arc::default());
         figures.add(began_ns + SECOND_NS, &live);
         figures.end(began_ns + SECOND_NS, &Ending::of(&result(1)));
         let want = result(1);

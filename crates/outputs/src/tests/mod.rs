@@ -3,7 +3,9 @@
 mod lines;
 mod metrics;
 mod server;
+mod version2;
 
+use std::net::UdpSocket;
 use std::time::Duration;
 
 use plimsoll_core::live::LiveFigures;
@@ -14,7 +16,7 @@ use plimsoll_core::{Histogram, RunResult};
 use server::{Reply, Server};
 
 use crate::sender::Patience;
-use crate::{Delivery, Feed, Label, Receiver, Style};
+use crate::{Delivery, Feed, Label, Receiver, Style, Timetable};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -24,7 +26,8 @@ const BEGAN_NS: u64 = 1_700_000_000 * SECOND_NS;
 /// Long enough to answer on a busy machine, or too short for a receiver that never answers.
 fn patience(answer: Duration) -> Patience {
     let pause = Duration::from_millis(1);
-    Patience { answer, flush: answer * 2, pause, pause_max: Duration::from_millis(20) }
+    let pause_max = Duration::from_millis(20);
+    Patience { answer, flush: answer * 2, pause, pause_max, echo: answer }
 }
 
 fn patient() -> Patience {
@@ -94,7 +97,7 @@ fn result(seconds: u64) -> RunResult {
 fn tell(feed: &Feed, began_ns: u64, seconds: u64) {
     let mut live = LiveFigures::new(&Draft::new(Endpoint::http("x", 80, "/")));
     live.target_rps = Some(12.5);
-    feed.began(began_ns);
+    feed.began(began_ns, &Timetable::default());
     for second in 0..seconds {
         live.add(&point(second));
         feed.interval(began_ns + (second + 1) * SECOND_NS, &live);
@@ -170,6 +173,28 @@ fn what_a_receiver_never_takes_is_counted_with_its_reason() {
     }
     let deliveries = fed(&[to(good.address())], patient(), 3);
     assert_eq!(deliveries[0].lost, 0, "{deliveries:?}");
+}
+
+#[test]
+fn a_batch_of_datagrams_that_nobody_takes_is_lost() {
+    let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let statsd = receiver(&format!("statsd={closed}"));
+    let feed = Feed::begin_with(&[statsd], style(&labels()), patient()).unwrap();
+    feed.batch(b"a:1|c\n".to_vec());
+    let delivery = feed.finish().remove(0);
+    assert_eq!((delivery.delivered, delivery.lost), (0, 1), "{delivery:?}");
+    assert!(delivery.complaint().unwrap().contains("refused"), "{delivery:?}");
+}
+
+#[test]
+fn an_answer_that_repeats_credentials_is_shown_without_them() {
+    let server = Server::start(vec![Reply::Echo; 10]);
+    let token = |name: &str| (name == "INFLUX_TOKEN").then(|| "hush-hush-hush".to_owned());
+    let target = format!("influx=http://{}/load", server.address());
+    let influx = Receiver::parse(&target, &token).unwrap();
+    let complaint = fed(&[influx], patient(), 1)[0].complaint().unwrap();
+    assert!(complaint.contains("HTTP 403: authorization: token [masked:"), "{complaint}");
+    assert!(!complaint.contains("hush"), "{complaint}");
 }
 
 #[test]

@@ -10,6 +10,10 @@ use std::thread::JoinHandle;
 pub(super) enum Reply {
     /// An answer with these lines in its head.
     Status(u16, &'static str),
+    /// The same, made of the request's body.
+    Of(u16, fn(&[u8]) -> String),
+    /// An answer that says what the request was authorized by.
+    Echo,
     /// The end of the connection.
     Drop,
     /// Nothing, until the server ends.
@@ -18,6 +22,8 @@ pub(super) enum Reply {
 
 #[derive(Default)]
 struct State {
+    /// In lower case.
+    heads: Vec<String>,
     bodies: Vec<Vec<u8>>,
     held: Vec<TcpStream>,
     is_over: bool,
@@ -44,12 +50,15 @@ impl Server {
                 if shared.0.lock().unwrap().is_over {
                     return;
                 }
-                let Some(body) = read(&stream) else { continue };
+                let Some((head, body)) = read(&stream) else { continue };
                 let reply = replies.next().unwrap_or(Reply::Status(204, ""));
                 // It is there before its sender can know that it is.
-                shared.0.lock().unwrap().bodies.push(body);
+                let mut state = shared.0.lock().unwrap();
+                state.heads.push(head.clone());
+                state.bodies.push(body.clone());
+                drop(state);
                 shared.1.notify_all();
-                answer(&stream, reply);
+                answer(&stream, reply, &head, &body);
                 if matches!(reply, Reply::Hang) {
                     shared.0.lock().unwrap().held.push(stream);
                 }
@@ -60,6 +69,11 @@ impl Server {
 
     pub(super) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The heads of all requests so far, in lower case.
+    pub(super) fn heads(&self) -> Vec<String> {
+        self.state.0.lock().unwrap().heads.clone()
     }
 
     /// All bodies so far.
@@ -89,10 +103,10 @@ impl Drop for Server {
     }
 }
 
-/// The body of the request that comes.
-fn read(stream: &TcpStream) -> Option<Vec<u8>> {
+/// The head, in lower case, and the body of the request that comes.
+fn read(stream: &TcpStream) -> Option<(String, Vec<u8>)> {
     let mut reader = BufReader::new(stream);
-    let mut length = 0;
+    let (mut head, mut length) = (String::new(), 0);
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).ok()? == 0 {
@@ -105,15 +119,26 @@ fn read(stream: &TcpStream) -> Option<Vec<u8>> {
         if let Some(value) = line.strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
+        head += &(line + "\n");
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some(body)
+    Some((head, body))
 }
 
-fn answer(mut stream: &TcpStream, reply: Reply) {
-    let Reply::Status(status, lines) = reply else { return };
-    let body = if status == 204 { "" } else { "no\nmore" };
+fn answer(mut stream: &TcpStream, reply: Reply, head: &str, request: &[u8]) {
+    let (status, lines) = match reply {
+        Reply::Status(status, lines) => (status, lines.to_owned()),
+        Reply::Of(status, lines) => (status, lines(request)),
+        Reply::Echo => (403, String::new()),
+        Reply::Drop | Reply::Hang => return,
+    };
+    let authorization = head.lines().find(|line| line.starts_with("authorization:"));
+    let body = match (reply, status) {
+        (Reply::Echo, _) => authorization.unwrap_or_default(),
+        (_, 204) => "",
+        _ => "no\nmore",
+    };
     let length = body.len();
     // The client may have given up.
     let _ = write!(

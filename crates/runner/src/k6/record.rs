@@ -13,6 +13,7 @@ use plimsoll_engine::Progress;
 use plimsoll_engine::vu::{Recorded, Recorders, Seconds, result};
 use plimsoll_io::clock;
 use plimsoll_lab::sample::Sampler;
+use plimsoll_outputs::Timetable;
 
 use super::gates;
 use super::handle::Handle;
@@ -71,7 +72,8 @@ impl Test {
             live: &live,
             sampler,
             conditions: AbortWatch::new(&planned.conditions, run),
-            feeding: Feeding::new(beside.feed),
+            // Scenarios of scripts have executors of their own, and no stages of a rate.
+            feeding: Feeding::new(beside.feed, Timetable::default()),
             aborted: None,
         };
         let (ran, loaded) = thread::scope(|scope| {
