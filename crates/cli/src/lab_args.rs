@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::feed_args::FeedFlags;
 use crate::value_args::count32;
 
 /// Flags of `lab`.
@@ -39,4 +40,6 @@ pub(crate) struct LabFlags {
     /// Print the runs in their order, and run nothing
     #[arg(long, conflicts_with = "go_on")]
     pub dry_run: bool,
+    #[command(flatten)]
+    pub feed: FeedFlags,
 }

@@ -17,6 +17,7 @@ mod exit;
 mod explain;
 mod fault;
 mod feed;
+mod feed_args;
 mod files;
 mod find;
 mod find_args;

@@ -81,7 +81,7 @@ pub(crate) fn run(load: &Load, flags: &RunFlags) -> Result<ExitCode, Exit> {
         check(flags)?;
         return take_turns(&[Job { name: None, flags, load }]);
     }
-    let feed = feed::open(flags, load.endpoint())?;
+    let feed = feed::open(&flags.feed, load.endpoint(), flags.outputs.quiet)?;
     let outputs = Outputs::open(&flags.outputs)?;
     let ran = load.carry_out(flags, 1, outputs, feed.as_ref(), "");
     feed::close(feed);
@@ -214,7 +214,7 @@ impl<'a> Turn<'a> {
             self.has_ended = true;
             self.announce()?;
             say(&self.job.load.notes());
-            let feed = feed::open(flags, self.job.load.endpoint())?;
+            let feed = feed::open(&flags.feed, self.job.load.endpoint(), flags.outputs.quiet)?;
             let outputs =
                 Outputs::open(&with_paths(&flags.outputs, &|path| Some(numbered(path, 1))))?;
             let ran = self.job.load.carry_out(flags, 1, outputs, feed.as_ref(), "");
@@ -235,7 +235,7 @@ impl<'a> Turn<'a> {
     fn carry_out(&mut self, repeat: u32) -> Result<ExitCode, Exit> {
         let flags = self.job.flags;
         if repeat == 1 {
-            self.feed = feed::open(flags, self.job.load.endpoint())?;
+            self.feed = feed::open(&flags.feed, self.job.load.endpoint(), flags.outputs.quiet)?;
             self.outputs = Some(Outputs::open(&of_all(&flags.outputs))?);
         }
         let outputs = Outputs::open(&of_one(&flags.outputs, repeat))?;

@@ -10,9 +10,9 @@ use plimsoll_core::schedule::{Arrival, Stage, parse_stages};
 use plimsoll_core::secret::Secret;
 use plimsoll_core::units::{parse_count, parse_duration_ns, parse_rate_uhz};
 use plimsoll_lab::sample::ProcessSelector;
-use plimsoll_outputs::{Label, Names, Receiver};
 
 use crate::connection_args::{ConnectionFlags, TlsFlags};
+use crate::feed_args::FeedFlags;
 use crate::grpc_args::GrpcFlags;
 use crate::http2_args::Http2Flags;
 use crate::output_args::OutputFlags;
@@ -29,22 +29,6 @@ pub(crate) enum SpinFlag {
     Auto,
     On,
     Off,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NamesFlag {
-    #[default]
-    Plimsoll,
-    K6,
-}
-
-impl From<NamesFlag> for Names {
-    fn from(flag: NamesFlag) -> Self {
-        match flag {
-            NamesFlag::Plimsoll => Self::Own,
-            NamesFlag::K6 => Self::K6,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -197,18 +181,8 @@ pub(crate) struct RunFlags {
     /// or by the port they listen on here
     #[arg(long, value_name = "PID|NAME|:PORT", help_heading = "While it runs")]
     pub monitor: Option<ProcessSelector>,
-    /// Send figures each second to where people watch them: prometheus[=LISTEN],
-    /// prometheus-rw=URL, otlp[=URL], influx=URL, statsd=HOST:PORT; may be given again
-    #[arg(long, value_name = "KIND=TARGET", value_parser = crate::value_args::receiver)]
-    #[arg(help_heading = "While it runs")]
-    pub out: Vec<Receiver>,
-    /// A label for all figures that --out sends; run=NAME replaces the generated one; may be given
-    /// again
-    #[arg(long, value_name = "NAME=VALUE", requires = "out", help_heading = "While it runs")]
-    pub out_label: Vec<Label>,
-    /// Names that the metrics have in Prometheus: those of k6 are for dashboards made for it
-    #[arg(long, value_enum, default_value_t, requires = "out", help_heading = "While it runs")]
-    pub out_names: NamesFlag,
+    #[command(flatten)]
+    pub feed: FeedFlags,
     /// Read the runs from a plan file; other flags apply to each of them
     #[arg(long, value_name = "FILE", help_heading = "Plan")]
     pub plan: Option<PathBuf>,

@@ -56,7 +56,12 @@ pub(crate) fn secret(text: &str) -> Result<Secret, Infallible> {
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn receiver(text: &str) -> Result<Receiver, ReceiverError> {
-    Receiver::parse(text, &|name| std::env::var(name).ok())
+    Receiver::parse(text, &variable)
+}
+
+/// A variable of the environment, unless it is empty or not text.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
 }
 
 /// A share written as a percentage, from 0 up.

@@ -72,7 +72,8 @@ fn load(
             log: Some(serving.last_lines()),
         })?;
     }
-    let line = loading::line(slot.load, warmup_ns, place)?;
+    let mut line = loading::line(slot.load, warmup_ns, place)?;
+    line.variables = (setting.variables)(Some(slot));
     run.command = loading::shown(slot.load, place.url);
     let (roots, options) = serving.watched()?;
     let sampler = sample::Sampler::start(roots, options).map_err(|error| error.to_string())?;
@@ -152,6 +153,8 @@ fn of_measured(record: sample::UsageRecord, measured: Option<(u64, u64)>) -> Usa
 /// Takes over what the tester said.
 fn keep(slot: &PlannedRun<'_>, setting: &Setting<'_>, called: Called, run: &mut CaseRun) {
     run.output = shortened(&called.output);
+    let lost = called.output.lines().filter_map(|line| line.strip_prefix(OUTPUT_LOST));
+    run.causes.extend(lost.map(|what| note("output_lost", format!("output {what}"))));
     let reading = match called.reading {
         Ok(reading) => reading,
         Err(error) => {
@@ -188,6 +191,9 @@ fn keep(slot: &PlannedRun<'_>, setting: &Setting<'_>, called: Called, run: &mut 
         run.failure = Some("no request had an answer".to_owned());
     }
 }
+
+/// How a line of our own tester begins that says what an output did not get.
+const OUTPUT_LOST: &str = "plimsoll: output ";
 
 /// Where our own document is.
 fn result_file(setting: &Setting<'_>) -> String {

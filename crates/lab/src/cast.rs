@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::loading::CallContext;
+use crate::loading::{CallContext, Variables};
 use crate::prepare::Places;
 use crate::programs::Ports;
 use crate::serving::{Serving, Start};
@@ -15,6 +15,7 @@ pub(crate) struct Setting<'a> {
     /// A folder for logs and the files of loads, empty.
     pub(crate) scratch: &'a Path,
     pub(crate) stopped: &'a dyn Fn() -> bool,
+    pub(crate) variables: Variables<'a>,
 }
 
 /// What went wrong, with the last lines of the log of who was to blame.
@@ -92,7 +93,8 @@ impl Services<'_> {
 /// Where a load finds its server.
 pub(crate) fn place<'a>(names: &'a Names, url: &'a str, setting: &Setting<'a>) -> CallContext<'a> {
     let plimsoll = setting.places.plimsoll.as_path();
-    CallContext { names, scratch: setting.scratch, plimsoll, url }
+    let variables = (setting.variables)(None);
+    CallContext { names, scratch: setting.scratch, plimsoll, url, variables }
 }
 
 /// Sets `{port}` and some more.

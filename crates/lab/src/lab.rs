@@ -12,6 +12,7 @@ use plimsoll_io::clock;
 
 use crate::case::carry_out;
 use crate::cast::Setting;
+use crate::loading::Variables;
 use crate::order::{PlannedRun, order};
 use crate::prepare::{Installed, Places};
 use crate::programs::Ports;
@@ -34,6 +35,8 @@ pub struct Lab<'a> {
     pub environment: Environment,
     /// Which program writes the study.
     pub tool: Tool,
+    /// Variables of the environment that testers get.
+    pub variables: Variables<'a>,
     /// Asked now and then whether to stop.
     pub stopped: &'a dyn Fn() -> bool,
     /// Told, line by line, what is going on.
@@ -144,7 +147,8 @@ impl<'a> Lab<'a> {
     /// A folder that cannot be emptied or made.
     pub(crate) fn setting<'b>(&'b self, scratch: &'b Path) -> Result<Setting<'b>, StoreError> {
         empty(scratch).map_err(|source| StoreError::Io { path: scratch.to_owned(), source })?;
-        Ok(Setting { suite: self.suite, places: &self.places, scratch, stopped: self.stopped })
+        let Self { suite, places, stopped, variables, .. } = self;
+        Ok(Setting { suite, places, scratch, stopped: *stopped, variables: *variables })
     }
 
     fn pause(&self) {

@@ -28,6 +28,6 @@ pub mod suite;
 pub mod testers;
 
 pub use lab::{Lab, LabError, Unknown, words};
-pub use loading::{Sketch, sketch};
+pub use loading::{Sketch, Variables, sketch};
 pub use ready::{Ready, Unfit};
 pub use store::{Store, StoreError};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use plimsoll_core::secret::Masks;
 use plimsoll_io::clock;
 
+use crate::order::PlannedRun;
 use crate::prepare::Places;
 use crate::process::Process;
 use crate::programs::{find, last_line};
@@ -27,7 +28,13 @@ pub(crate) struct Line {
     arguments: Vec<String>,
     /// What it reads from its standard input.
     plan: Option<PlanFile>,
+    /// Variables of its environment, beside the lab's own.
+    pub(crate) variables: Vec<(&'static str, String)>,
 }
+
+/// Variables of the environment of a tester, by the run that it measures; `None` for warm-ups and
+/// checks. A command line has no place for what may be secret.
+pub type Variables<'a> = &'a dyn Fn(Option<&PlannedRun<'_>>) -> Vec<(&'static str, String)>;
 
 /// A plan, secrets and all. The file has no name: nothing of it is left behind, whatever ends the
 /// lab.
@@ -47,6 +54,8 @@ pub(crate) struct CallContext<'a> {
     pub(crate) scratch: &'a Path,
     pub(crate) plimsoll: &'a Path,
     pub(crate) url: &'a str,
+    /// Variables of the environment of what measures nothing.
+    pub(crate) variables: Vec<(&'static str, String)>,
 }
 
 /// How a load is called, with its warm-up where it warms up itself.
@@ -285,7 +294,7 @@ fn fill(
             path.display().to_string()
         }
     };
-    Ok(Line { tester, program, arguments, plan })
+    Ok(Line { tester, program, arguments, plan, variables: place.variables.clone() })
 }
 
 /// A call that has ended, or was ended.
@@ -373,6 +382,7 @@ fn begin(line: &Line, scratch: &Path, cpus: Option<&Cpus>) -> io::Result<Process
         None => Stdio::null(),
     };
     command.args(&line.arguments).current_dir(scratch).stdin(stdin);
+    command.envs(line.variables.iter().map(|(name, value)| (name, value)));
     let stream = |name: &str| File::create(scratch.join(name));
     command.stdout(stream("stdout")?).stderr(stream("stderr")?);
     Process::start_group(command, cpus.map_or(&[][..], |cpus| cpus.numbers()))
@@ -435,6 +445,7 @@ mod tests {
             scratch,
             plimsoll: Path::new("plimsoll"),
             url: "http://a/",
+            variables: Vec::new(),
         };
         let kept = |name: &str| -> Option<toml::Table> {
             let text = fs::read_to_string(scratch.join(name)).ok()?;

@@ -9,8 +9,9 @@ use plimsoll_dialect::ab::{self, Command, Files, Heartbeat, ending};
 use plimsoll_engine::RunError;
 use plimsoll_runner::{Beside, News, Runner, RunnerError};
 
-use super::{check_document, print, print_usage, print_verdict, ready, warn, write_document};
+use super::{check_document, feed, print, print_usage, print_verdict, ready, warn, write_document};
 use crate::exit::Exit;
+use crate::feed::close;
 use crate::run::{explain, stopped_by_signals};
 
 pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
@@ -28,7 +29,8 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
     };
     let plan = ready(command.plan(files), &ab::FLAGS)?;
     let scenarios = plan.clone().into();
-    let runner = Runner::new(&scenarios, Beside::default());
+    let feed = feed(&plan.endpoint, command.quiet)?;
+    let runner = Runner::new(&scenarios, Beside { feed: feed.as_ref(), ..Beside::default() });
     // The original reports an interrupted run like any other.
     stopped_by_signals(&runner)?;
     let mut progress = Heartbeat::new(&command);
@@ -66,6 +68,7 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
         }
     }
     print_verdict(&result, command.quiet);
+    close(feed);
     write_document(&result, command.json_path.as_deref())?;
     Ok(ExitCode::from(end.code))
 }

@@ -13,9 +13,10 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use plimsoll_core::plan::{Field, PlanErrors, Words};
+use plimsoll_core::plan::{Endpoint, Field, PlanErrors, Words};
 use plimsoll_core::{Plan, RunResult};
 use plimsoll_dialect::UsageText;
+use plimsoll_outputs::Feed;
 use plimsoll_report::failures::unanswered;
 use plimsoll_report::text;
 
@@ -23,6 +24,7 @@ use crate::args::{Original, run_definition};
 use crate::ending::say;
 use crate::exit::Exit;
 use crate::fault::{Fault, Flags};
+use crate::feed_args::FeedFlags;
 use crate::message;
 use crate::terminal::columns_of_stderr;
 
@@ -75,6 +77,11 @@ fn ready(
         Ok(plan)
     });
     ready.map_err(|fault| fault.told(&Foreign(words)))
+}
+
+/// Opens the outputs that the environment names: no command line of another tester names ours.
+fn feed(endpoint: &Endpoint, is_quiet: bool) -> Result<Option<Feed>, Exit> {
+    crate::feed::open(&FeedFlags::default(), Some(endpoint), is_quiet)
 }
 
 /// Prints what is printed instead of a run.

@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
+use plimsoll_core::scenario::Scenarios;
 use plimsoll_dialect::wrk::{self, Flavour, Periodic};
 use plimsoll_engine::RunError;
 use plimsoll_runner::{Beside, News, Runner, RunnerError};
 
-use super::{check_document, print, print_usage, print_verdict, ready, warn, write_document};
+use super::{check_document, feed, print, print_usage, print_verdict, ready, warn, write_document};
 use crate::exit::Exit;
+use crate::feed::close;
 use crate::run::{explain, stopped_by_signals};
 
 pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Exit> {
@@ -28,8 +30,10 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
     };
     let text = command.script.as_deref().map(crate::files::script).transpose();
     let text = text.map_err(Exit::CouldNotRun)?;
-    let scenarios = ready(command.plan(endpoint, text), &wrk::FLAGS)?.into();
-    let beside = Beside { script_url: Some(&command.url), ..Beside::default() };
+    let scenarios: Scenarios = ready(command.plan(endpoint, text), &wrk::FLAGS)?.into();
+    let feed = feed(&scenarios.run().endpoint, command.quiet)?;
+    let beside =
+        Beside { script_url: Some(&command.url), feed: feed.as_ref(), ..Beside::default() };
     let runner = Runner::new(&scenarios, beside);
     // The originals report an interrupted run like any other.
     stopped_by_signals(&runner)?;
@@ -63,6 +67,7 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
         None => print(|out| wrk::write_report(&command, &ran.result, out))?,
     }
     print_verdict(&ran.result, command.quiet);
+    close(feed);
     write_document(&ran.result, command.json_result.as_deref())?;
     // Last, because a script may end the program in it.
     ran.finish_script().map_err(explain)?;

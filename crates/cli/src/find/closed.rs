@@ -31,7 +31,7 @@ pub(super) fn find(mut flags: FindFlags) -> Result<ExitCode, Exit> {
     let search = search.map_err(|error| Exit::Usage(error.to_string()))?;
     let plan = plan(&mut flags)?;
     let origin = origin(&plan).map_err(explain)?;
-    let feed = feed::open(&flags.run, Some(&plan.endpoint))?;
+    let feed = feed::open(&flags.run.feed, Some(&plan.endpoint), flags.run.outputs.quiet)?;
     let outputs = Outputs::open(&flags.run.outputs)?;
     let finder = Finder::new(&plan, beside(&flags.run, feed.as_ref()));
     let caught = caught(&finder)?;

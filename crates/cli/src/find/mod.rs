@@ -151,7 +151,7 @@ fn carry_out(
     search: Search,
     origin: Origin,
 ) -> Result<ExitCode, Exit> {
-    let feed = feed::open(&flags.run, Some(&plan.endpoint))?;
+    let feed = feed::open(&flags.run.feed, Some(&plan.endpoint), flags.run.outputs.quiet)?;
     let outputs = Outputs::open(&flags.run.outputs)?;
     let finder = Finder::new(plan, beside(&flags.run, feed.as_ref()));
     let caught = caught(&finder)?;

@@ -19,7 +19,6 @@ mod run;
 mod script;
 mod summary;
 
-use std::env;
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
@@ -29,6 +28,7 @@ use plimsoll_dialect::k6::output::Level;
 use plimsoll_io::clock;
 
 use crate::exit::Exit;
+use crate::value_args::variable;
 use log::{Log, Wanted};
 pub(crate) use report::{ScriptRun, Unfit};
 
@@ -92,11 +92,6 @@ fn wanted(given: &ArgMatches, is_run: bool) -> Wanted {
         is_verbose: args::switch(given, "verbose") == Some(true),
         masks: None,
     }
-}
-
-/// A variable of the environment, unless it is empty or not text.
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|text| !text.is_empty())
 }
 
 /// Says why there is not even a log.

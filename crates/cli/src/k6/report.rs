@@ -21,7 +21,6 @@ use plimsoll_runner::{News, RunnerError};
 use super::log::{Log, Wanted};
 use super::run::Stop;
 use super::script::{Asked, evaluate, module_cache};
-use super::variable;
 use crate::ending::{end, say};
 use crate::exit::{Exit, print};
 use crate::outputs::Outputs;
@@ -29,7 +28,7 @@ use crate::progress::Live;
 use crate::run::{beside, explain};
 use crate::run_args::RunFlags;
 use crate::signals::Caught;
-use crate::value_args::is_script;
+use crate::value_args::{is_script, variable};
 
 /// Flags that a script's run has, by their names in the definition.
 const FIT: [&str; 34] = [

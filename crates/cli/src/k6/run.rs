@@ -8,6 +8,7 @@ use std::thread;
 use clap::ArgMatches;
 use plimsoll_dialect::k6::output::{Banner, Level, banner};
 use plimsoll_dialect::k6::{ExitCode, Refused};
+use plimsoll_outputs::OUT;
 use plimsoll_runner::k6::{Handle, Points, Ran, Rest, Test};
 
 use super::honest::Waited;
@@ -16,8 +17,9 @@ use super::outputs::{Outputs, Writing};
 use super::progress::{Progress, write};
 use super::script::{Loaded, address, load};
 use super::summary::Ending;
-use super::{args, honest, variable};
+use super::{args, honest};
 use crate::signals::{Caught, leave};
+use crate::value_args::variable;
 use crate::{message, terminal};
 
 /// What the first signal ends: the loading of the script, then the run.
@@ -73,6 +75,13 @@ pub(super) fn run(given: &ArgMatches, log: &Log) -> Result<(ExitCode, Vec<String
     let tags = &test.configuration.system_tags;
     let outputs = Outputs::open(&loaded.outputs, tags, &variable)?;
     let is_quiet = args::switch(given, "quiet") == Some(true);
+    let as_original = args::switch(given, "as-original") == Some(true);
+    if variable(OUT).is_some() && !as_original {
+        let what = format!(
+            "{OUT} is ignored: name outputs in -o or K6_OUT, or start the script with plimsoll run"
+        );
+        log.say(Level::Warning, what);
+    }
     let no_color = args::switch(given, "no-color") == Some(true)
         || variable("K6_NO_COLOR").is_some_and(|text| text != "false");
     let has_colors = terminal::has_color(no_color);
@@ -107,7 +116,6 @@ pub(super) fn run(given: &ArgMatches, log: &Log) -> Result<(ExitCode, Vec<String
     if !is_quiet {
         progress.finish();
     }
-    let as_original = args::switch(given, "as-original") == Some(true);
     let has_own = !as_original && ran.account.started > 0;
     let own = if has_own { honest::lines(&ran.account, &waited) } else { Vec::new() };
     Ok((end(&loaded, &ran, log).or(written), own))

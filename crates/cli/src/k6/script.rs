@@ -13,10 +13,11 @@ use plimsoll_dialect::k6::runtime::{Runtime, TestType};
 use plimsoll_dialect::k6::{ExitCode, Refused, SecretSources};
 use plimsoll_runner::k6::{Environment, Script, Test};
 
+use super::args;
 use super::log::{Log, other_fault};
-use super::{args, variable};
 use crate::files::{FILE_BYTES_MAX, read_or_stdin};
 use crate::message::without_error_numbers;
+use crate::value_args::variable;
 
 /// A test, and the name and text of its script as they were given.
 pub(super) struct Loaded {

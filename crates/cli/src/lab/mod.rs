@@ -1,5 +1,6 @@
 //! `plimsoll lab`: carries out a suite and writes its study.
 
+mod figures;
 mod loads;
 mod planned;
 
@@ -18,6 +19,7 @@ use plimsoll_lab::suite::Suite;
 use plimsoll_lab::{Lab, LabError, Store, prepare, suite};
 use plimsoll_report::text::wrap;
 
+use self::figures::Figures;
 use crate::exit::{COULD_NOT_RUN, Exit};
 use crate::lab_args::LabFlags;
 use crate::output_args::Format;
@@ -43,6 +45,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
         true => Some(resume(&folder, &text, flags, &environment, &mut suite)?),
         false => None,
     };
+    let figures = Figures::wanted(&flags.feed)?;
     let stop = Arc::new(AtomicBool::new(false));
     let stopper = Arc::clone(&stop);
     let stopping = move || stopper.store(true, Ordering::Relaxed);
@@ -56,6 +59,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
         builds: !flags.no_build,
         environment,
         tool: Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        variables: &|run| figures.variables(run),
         stopped: &|| stop.load(Ordering::Relaxed),
         say: &mut say,
     };

@@ -1,11 +1,12 @@
 //! `--out`: what receivers get is what the report says, and a receiver that takes nothing changes
 //! nothing but a line on stderr.
 
+use std::fs;
 use std::net::UdpSocket;
 use std::time::Duration;
 
 use crate::peer::{Answer, OK, Peer};
-use crate::support::{Report, Server, plimsoll, run};
+use crate::support::{Report, Server, plimsoll, run, without_options_of_k6};
 
 const TAKEN: &str = "HTTP/1.1 204 No Content\r\n\r\n";
 const REFUSED: &str = "HTTP/1.1 400 Bad Request\r\nContent-Length: 9\r\n\r\nbad point";
@@ -89,7 +90,7 @@ fn what_is_wrong_with_an_output_is_said_before_the_load() {
     for (arguments, code, want) in [
         (["--out", "graphite=a:1", "-n1"], 2, "'graphite' is not an output"),
         (["--out", "influx=http://u:p@a/d", "-n1"], 2, "has no user and password"),
-        (["--out-label", "a=b", "-n1"], 2, "--out <KIND=TARGET>"),
+        (["--out-label", "a=b", "-n1"], 2, "--out-label needs an output: give --out, or set"),
         (["--out=statsd=a:1", "--out-label=le=b", "-n1"], 2, "'le' is not a name of a label"),
         (["--out", &taken, "-n1"], 1, "cannot listen for the output prometheus at 127.0.0.1:"),
     ] {
@@ -97,4 +98,54 @@ fn what_is_wrong_with_an_output_is_said_before_the_load() {
         assert_eq!((finished.code, finished.stdout.as_str()), (Some(code), ""), "{finished:?}");
         assert!(finished.stderr.contains(want), "{finished:?}");
     }
+}
+
+#[test]
+fn command_lines_of_other_testers_send_to_what_the_environment_names() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let document = folder.path().join("result.json");
+    for (arguments, flag) in [
+        (&["run", "-n", "50", "-c", "2", "-q"][..], "--json"),
+        (&["wrk", "-t1", "-c2", "-d1s"], "--json-result"),
+        (&["wrk2", "-t1", "-c2", "-d1s", "-R50"], "--json-result"),
+        (&["ab", "-n", "50", "-c", "2"], "--json-result"),
+        (&["fortio", "load", "-c", "2", "-n", "50", "-qps", "500"], "-json-result"),
+    ] {
+        let receiver = Peer::answering(|_| Answer::Say(TAKEN));
+        let out = format!("influx={}", receiver.url("/load"));
+        let mut command = plimsoll(arguments);
+        command.env("PLIMSOLL_OUT", &out).env("PLIMSOLL_OUT_LABELS", "run=a,team=web");
+        let finished = run(command.arg(flag).arg(&document).arg(server.url("/")));
+        assert_eq!(finished.code, Some(0), "{arguments:?}: {finished:?}");
+        let report = Report::read(&fs::read_to_string(&document).expect("a document"));
+        let requests = receiver.requests();
+        let names = ["scheduled", "sent", "completed", "ok", "failed", "unfinished", "unsent"];
+        for (name, want) in names.iter().zip(report.ledger(names)) {
+            assert_eq!(sum(&requests, name), want, "{arguments:?}: {name}: {requests:?}");
+        }
+        assert!(report.ledger(["sent"]) > [0], "{arguments:?}");
+        assert!(requests[0].contains("plimsoll_events,run=a,target=127.0.0.1:"), "{requests:?}");
+        assert!(requests[0].contains(",team=web "), "{requests:?}");
+    }
+}
+
+#[test]
+fn the_command_line_of_k6_says_that_it_has_outputs_of_its_own() {
+    let server = Server::start(&[]);
+    let receiver = Peer::answering(|_| Answer::Say(TAKEN));
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("script.js");
+    let text = "import http from 'k6/http'; export default () => { http.get(__ENV.BASE); };";
+    fs::write(&script, text).expect("a script");
+    let mut command = plimsoll(&["k6", "run", "-q", "-i", "3"]);
+    without_options_of_k6(&mut command);
+    command.env("PLIMSOLL_OUT", format!("influx={}", receiver.url("/load")));
+    let finished = run(command.arg("-e").arg(format!("BASE={}", server.url("/"))).arg(&script));
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(
+        finished.stderr.contains("PLIMSOLL_OUT is ignored: name outputs in -o"),
+        "{finished:?}"
+    );
+    assert!(receiver.requests().is_empty());
 }

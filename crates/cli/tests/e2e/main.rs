@@ -24,6 +24,7 @@ mod monitor;
 mod nginx;
 mod outputs;
 mod programs;
+mod receivers;
 mod serve;
 mod stop;
 mod websocket_peers;

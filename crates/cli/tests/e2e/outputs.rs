@@ -119,7 +119,7 @@ fn encoded(text: &str) -> String {
 }
 
 /// Runs a load with these outputs.
-fn loaded(server: &Server, arguments: &[&str]) -> Report {
+pub(crate) fn loaded(server: &Server, arguments: &[&str]) -> Report {
     let mut command = plimsoll(&["-n", "600", "-r", "250", "-c", "4", "--format", "json"]);
     let finished = run(command.args(arguments).arg(server.url("/")));
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{finished:?}");

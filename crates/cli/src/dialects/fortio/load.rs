@@ -22,8 +22,10 @@ use plimsoll_runner::{Beside, Handle, News, Ran, Runner, RunnerError};
 
 use super::access_log::Log;
 use super::{
-    Refused, check_document, endpoint, now, parts, print, print_verdict, ready, say, write_document,
+    Refused, check_document, endpoint, feed, now, parts, print, print_verdict, ready, say,
+    write_document,
 };
+use crate::feed::close;
 use crate::run::{explain, stopped_by_signals};
 use crate::signals::Caught;
 
@@ -48,10 +50,12 @@ pub(super) fn load(command: &Command) -> Result<ExitCode, Refused> {
     };
     say(&text::banner(&load));
     begin(command);
+    let feed = feed(&endpoint, command.log_level > LogLevel::Warning)?;
     let (mut started, mut caught) = (now(), None);
     let result = carry_out(command, &parts, prepare, |plan| {
         let scenarios = plan.into();
-        let runner = Runner::new(&scenarios, Beside::default());
+        let beside = Beside { feed: feed.as_ref(), ..Beside::default() };
+        let runner = Runner::new(&scenarios, beside);
         caught = Some(stopped_by_signals(&runner)?);
         Ok(runner.run(&mut |news| {
             if let News::Started(_) = news {
@@ -69,7 +73,9 @@ pub(super) fn load(command: &Command) -> Result<ExitCode, Refused> {
             super::log(command.log_level, Level::Warning, "Calls left out of the log", &attributes);
         }
     }
-    report(command, &deal, &result, started, &parts)?;
+    let reported = report(command, &deal, &result, started, &parts);
+    close(feed);
+    reported?;
     // The original reports a run that Ctrl-C ended like any other. Other signals end it at once,
     // with their code and without a report.
     let ended = caught.and_then(|caught: Caught| caught.code_but_of_interrupt());

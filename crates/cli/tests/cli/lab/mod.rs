@@ -2,6 +2,7 @@
 //! misbehave.
 
 mod before;
+mod figures;
 mod going_on;
 mod searches;
 
