@@ -1,4 +1,4 @@
-//! The project's automation: `cargo xtask tidy`, `bench` and `picture`. Every task that Cargo
+//! The project's automation: `cargo xtask tidy`, `bench`, `picture` and `dashboard`. Every task that Cargo
 //! itself does not have lives here, so that there is one place to look and nothing to install.
 
 #![forbid(unsafe_code)]
@@ -7,6 +7,7 @@
 use std::process::ExitCode;
 
 mod bench;
+mod dashboard;
 mod picture;
 mod tidy;
 
@@ -15,13 +16,15 @@ usage: cargo xtask COMMAND
 
   tidy         check the rules of STYLE.md that a machine can check
   bench        measure plimsoll beside other tools; see `cargo xtask bench --help`
-  picture      draw the report that README.md shows, from docs/pictures/report.json";
+  picture      draw the report that README.md shows, from docs/pictures/report.json
+  dashboard    draw the dashboard of dist/grafana with a real run and a real Prometheus";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let outcome = match args.next().as_deref() {
         Some("tidy") => tidy::run(),
         Some("bench") => bench::run(args.collect()),
+        Some("dashboard") => dashboard::run(&args.collect::<Vec<_>>()),
         Some("picture") => picture::run(&args.collect::<Vec<_>>()),
         Some("help" | "-h" | "--help") => {
             println!("{USAGE}");

@@ -7,8 +7,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::figures::Ending;
-
 /// What begins when in a run, as planned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Timetable {
@@ -67,10 +65,10 @@ impl Event {
         Self { time_ns, title, tone: Tone::Neutral }
     }
 
-    /// A run ended so.
-    pub(crate) fn ended(time_ns: u64, ending: &Ending) -> Self {
-        let failed = ending.gates.iter().filter(|(_, pass)| !pass).count();
-        let tone = match ending.verdict {
+    /// A run ended with this verdict, by its name, and these gates and whether each was met.
+    pub(crate) fn ended(time_ns: u64, verdict: &str, gates: &[(String, bool)]) -> Self {
+        let failed = gates.iter().filter(|(_, pass)| !pass).count();
+        let tone = match verdict {
             _ if failed > 0 => Tone::Bad,
             "valid" => Tone::Good,
             "suspect" => Tone::Doubtful,
@@ -78,9 +76,9 @@ impl Event {
         };
         let gates = match failed {
             0 => String::new(),
-            failed => format!(", {failed} of {} gates failed", ending.gates.len()),
+            failed => format!(", {failed} of {} gates failed", gates.len()),
         };
-        Self { time_ns, title: format!("run ended, {}{gates}", ending.verdict), tone }
+        Self { time_ns, title: format!("run ended, {verdict}{gates}"), tone }
     }
 }
 
@@ -186,7 +184,7 @@ mod tests {
                 Tone::Bad,
             ),
         ] {
-            let event = Event::ended(5, &Ending::with(verdict, gates));
+            let event = Event::ended(5, verdict, &gates);
             assert_eq!((event.title.as_str(), event.tone), (title, tone));
         }
     }

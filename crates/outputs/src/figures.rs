@@ -118,12 +118,6 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// One with these names of the verdict and the gates.
-    #[cfg(test)]
-    pub(crate) fn with(verdict: &'static str, gates: Vec<(String, bool)>) -> Self {
-        Self { totals: Totals::default(), verdict, gates }
-    }
-
     pub(crate) fn of(result: &RunResult) -> Self {
         let totals = Totals {
             ledger: result.ledger,
@@ -257,7 +251,7 @@ impl Figures {
         self.gauges = Gauges { part: RunPart::Draining, ..Gauges::default() };
         // A stage that begins as the run ends has no time to be a stage.
         self.events = self.agenda.until(self.time_ns - 1);
-        self.events.push(Event::ended(self.time_ns, ending));
+        self.events.push(Event::ended(self.time_ns, ending.verdict, &ending.gates));
         self.ending = Some(ending.clone());
         new
     }

@@ -144,7 +144,8 @@ impl Sender {
         }
     }
 
-    /// Takes the last batch back that seemed to be delivered, if it is known by now that it was not.
+    /// Takes the last batch back that seemed to be delivered, if it is known by now that it was
+    /// not.
     fn look_back(&mut self, limit: Duration) {
         if let Some(reason) = self.transport.refusal(limit) {
             self.delivery.delivered -= 1;

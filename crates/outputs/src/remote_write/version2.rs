@@ -1,5 +1,5 @@
-//! Remote write 2.0 (`io.prometheus.write.v2.Request`): texts stand once, in a table, and each series
-//! has its metadata.
+//! Remote write 2.0 (`io.prometheus.write.v2.Request`): texts stand once, in a table, and each
+//! series has its metadata.
 //!
 //! Absent on purpose: times at which counters began. Their field moved between two candidates of
 //! the specification (2.0-rc.3 and rc.4), so that a receiver of the one misreads the other's.

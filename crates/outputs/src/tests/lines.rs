@@ -119,19 +119,18 @@ fn events_are_sent_where_the_receiver_knows_them() {
     assert!(lines[1].ends_with(&want), "{}", lines[1]);
     let tagged = Statsd::new(&labels(), true);
     let lines = moments_of(&timetable, |moment| tagged.encode(moment));
-    let about = "run:a b,target:x:80";
     for (line, want) in [
         (
             &lines[0],
-            "_e{41,19}:plimsoll: run started: stage 1 of 2, 10/s|LABELS|d:1700000000|t:info|#LABELS\n",
+            "_e{41,19}:plimsoll: run started: stage 1 of 2, 10/s|TAGS|d:1700000000|t:info|#TAGS\n",
         ),
         (
             &lines[1],
-            "_e{36,19}:plimsoll: stage 2 of 2, 20/s started|LABELS|d:1700000000|t:info|#LABELS\n",
+            "_e{36,19}:plimsoll: stage 2 of 2, 20/s started|TAGS|d:1700000000|t:info|#TAGS\n",
         ),
-        (&lines[2], "_e{26,19}:plimsoll: run ended, valid|LABELS|d:1700000001|t:success|#LABELS\n"),
+        (&lines[2], "_e{26,19}:plimsoll: run ended, valid|TAGS|d:1700000001|t:success|#TAGS\n"),
     ] {
-        let want = want.replace("LABELS", about);
+        let want = want.replace("TAGS", "run:a b,target:x:80");
         assert!(line.contains(&want), "{want} {line}");
     }
     let plain = Statsd::new(&labels(), false);
