@@ -10,7 +10,7 @@ use crate::output_args::{Format, OutputFlags};
 use crate::outputs::Outputs;
 
 /// What a result of another tester can be written as.
-const FORMATS: &str = "another tester's result is written as text, md, github or csv";
+const FORMATS: &str = "another tester's result is written as text, md, github, csv or html";
 
 /// Writes what the flags of `report` ask for, and says on stderr what the file was read as.
 ///
@@ -30,6 +30,7 @@ pub(crate) fn report(result: &ForeignResult, flags: &ReportFlags) -> Result<(), 
     Ok(outputs.write_with(|format, out, style| match format {
         Format::Md | Format::Github => foreign::write_markdown(result, out),
         Format::Csv => foreign::write_csv(result, out),
+        Format::Html => foreign::write_html(result, &[], out),
         Format::None => Ok(()),
         _ => foreign::write_text(result, out, style),
     })?)
@@ -38,13 +39,12 @@ pub(crate) fn report(result: &ForeignResult, flags: &ReportFlags) -> Result<(), 
 fn check(flags: &OutputFlags) -> Result<(), Exit> {
     let strangers = [
         ("--json", flags.json.is_some()),
-        ("--html", flags.html.is_some()),
         ("--hgrm", flags.hgrm.is_some()),
         ("--hlog", flags.hlog.is_some()),
         ("--junit", flags.junit.is_some()),
         ("--timeseries", flags.timeseries.is_some()),
     ];
-    let known = [Format::Text, Format::Md, Format::Github, Format::Csv, Format::None];
+    let known = [Format::Text, Format::Md, Format::Github, Format::Csv, Format::Html, Format::None];
     let wrong = match flags.format {
         Some(format) if !known.contains(&format) => Some("--format"),
         _ => strangers.iter().find(|(_, is_given)| *is_given).map(|(flag, _)| *flag),

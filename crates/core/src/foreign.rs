@@ -38,6 +38,8 @@ pub struct ForeignResult {
     pub figures: Figures,
     /// Service times.
     pub times: ServiceTimes,
+    /// Times as the file has them in buckets.
+    pub distributions: Vec<Distribution>,
     /// Requests by what came of them, in the tester's words and order.
     pub outcomes: Vec<(String, u64)>,
     /// What readers have to know.
@@ -59,6 +61,37 @@ pub struct ServiceTimes {
     pub max_s: Option<f64>,
     /// Quantiles, ascending.
     pub quantiles: Vec<Interpolated>,
+}
+
+/// Times of calls in buckets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Distribution {
+    /// Which times they are.
+    pub of: TimesOf,
+    /// Those with calls in them, ascending.
+    pub buckets: Vec<TimeBucket>,
+}
+
+/// Which times a distribution is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimesOf {
+    /// All calls, from when they were sent.
+    Calls,
+    /// All calls that were due, from when they were due: what fortio itself does not write.
+    DueCalls,
+    /// The calls that were not good, from when they were sent.
+    FailedCalls,
+}
+
+/// Calls whose times lie in a range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimeBucket {
+    /// Where it begins, seconds.
+    pub from_s: f64,
+    /// Where it ends, seconds.
+    pub to_s: f64,
+    /// How many there are.
+    pub count: u64,
 }
 
 /// A quantile that was interpolated within a bucket of a histogram.

@@ -24,6 +24,8 @@ pub(crate) struct Wants {
     pub checks: bool,
     pub cookies: bool,
     pub redirects: bool,
+    /// A request and its redirects are one call.
+    pub joins_redirects: bool,
     pub continues: bool,
     /// The source is told of the fields.
     pub head: bool,
@@ -39,6 +41,7 @@ impl Wants {
             checks: expectations.any(|expect| expect.needs_body() || expect.needs_headers()),
             cookies: plan.cookies,
             redirects: plan.redirects > 0,
+            joins_redirects: plan.redirects > 0 && plan.joins_redirects,
             continues: plan.requests().any(|request| request.expect_continue),
             head: false,
             body: false,
@@ -141,19 +144,17 @@ impl Inspection {
         header.or_else(|| checks.unmet_body(&self.body, self.is_cut, &self.search))
     }
 
-    /// Where the complete response redirects to, from a request for `path` on `origin`
-    /// (`scheme://host:port`, and the same without a default port).
+    /// The path that the complete response redirects to, from a request for `path` on `origin`
+    /// (`scheme://host:port`, and the same without a default port); `None` where it is no redirect.
     ///
     /// # Errors
     /// When it leads to another server, or nowhere.
     pub(crate) fn redirection(
         &self,
-        status: u16,
-        method: &str,
         path: &str,
         origin: &[String],
         masks: &Masks,
-    ) -> Result<Option<Hop>, Unmet> {
+    ) -> Result<Option<String>, Unmet> {
         if self.location.is_empty() {
             return Ok(None);
         }
@@ -169,11 +170,7 @@ impl Inspection {
                 masks.url(&location)
             ),
         };
-        let path = resolve(&location, path, origin).ok_or_else(refuse)?;
-        // RFC 9110 15.4: 303 means GET, and for 301 and 302 that is what clients do to a POST.
-        let as_get = method != "HEAD"
-            && (status == 303 || (matches!(status, 301 | 302) && method == "POST"));
-        Ok(Some(Hop { path, as_get }))
+        resolve(&location, path, origin).map(Some).ok_or_else(refuse)
     }
 }
 

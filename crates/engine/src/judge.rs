@@ -28,6 +28,8 @@ pub(crate) struct Judge {
     /// Each origin as a Location may name it.
     origins: Vec<OriginNames>,
     redirects: u32,
+    /// Whether 301 and 302 make a GET of any method but HEAD, and not of POST alone.
+    makes_gets: bool,
     /// The paths of the targets' requests.
     paths: Vec<Template>,
     masks: Masks,
@@ -52,6 +54,7 @@ impl Judge {
             methods: plan.requests().map(|request| request.method.clone()).collect(),
             origins: vec![names(endpoint)],
             redirects: plan.redirects,
+            makes_gets: plan.joins_redirects,
             paths: prepared.targets().iter().map(|target| target.path.clone()).collect(),
             masks: plan.masks.clone(),
         })
@@ -81,20 +84,31 @@ impl Judge {
         exchange: &Exchange,
         status: u16,
     ) -> Result<Option<Hop>, Unmet> {
-        let method = &self.methods[exchange.target as usize];
         let before = inspection.hop.as_ref().filter(|_| exchange.hops > 0);
         let path = before.map_or_else(|| self.path(exchange), |hop| hop.path.clone());
         let origin = &self.origins[usize::from(exchange.origin)];
-        let mut hop = inspection.redirection(status, method, &path, origin, &self.masks)?;
-        if let Some(hop) = &mut hop {
-            // What has become a GET has no body any more.
-            hop.as_get |= before.is_some_and(|before| before.as_get);
-        }
-        if hop.is_some() && exchange.hops >= self.redirects {
+        let Some(path) = inspection.redirection(&path, origin, &self.masks)? else {
+            return Ok(None);
+        };
+        if exchange.hops >= self.redirects {
             let text = format!("more than {} redirects for one request", self.redirects);
             return Err(Unmet { kind: "redirect_limit", text });
         }
-        Ok(hop)
+        // What has become a GET has no body any more.
+        let was_get = before.is_some_and(|before| before.as_get);
+        let as_get = was_get || self.becomes_get(&self.methods[exchange.target as usize], status);
+        Ok(Some(Hop { path, as_get }))
+    }
+
+    /// Whether a request is sent on as a GET without a body (RFC 9110 section 15.4): after 303, and
+    /// after 301 and 302 where clients do so.
+    fn becomes_get(&self, method: &str, status: u16) -> bool {
+        match status {
+            303 => method != "HEAD",
+            301 | 302 if self.makes_gets => method != "HEAD",
+            301 | 302 => method == "POST",
+            _ => false,
+        }
     }
 
     /// The path that a request was for.

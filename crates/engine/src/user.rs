@@ -41,9 +41,13 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// The request that goes on to where the response to `exchange` sends it at `at_ns`.
-    pub(crate) fn redirected(exchange: &Exchange, hop: Hop, at_ns: u64) -> Self {
-        let moments = Moments { intended_ns: at_ns, ..Moments::default() };
+    /// The request that goes on to where the response to `exchange` sends it at `at_ns`. If it
+    /// `joins` the exchange, the times of that go on.
+    pub(crate) fn redirected(exchange: &Exchange, hop: Hop, at_ns: u64, joins: bool) -> Self {
+        let moments = match joins {
+            true => Moments { first_byte_ns: 0, ..exchange.moments },
+            false => Moments { intended_ns: at_ns, ..Moments::default() },
+        };
         let hops = exchange.hops + 1;
         let exchange = Exchange {
             moments,

@@ -68,5 +68,5 @@ pub use route::Role;
 pub use secure::{HTTP1, self_signed, tls_config};
 pub use server::Server;
 pub use service::{RunningServer, ServeOptions};
-pub use site::{Asked, Handle, Reply, Response, SiteOptions};
+pub use site::{Asked, Client, Handle, Reply, Response, SiteOptions};
 pub use workers::{Report, Running, Seat, Service, Threads, start};

@@ -82,6 +82,12 @@ fn a_report_shows_what_fortio_says() {
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
     let text = fs::read_to_string(files.0.path().join("out.md")).expect("a report");
     assert!(text.starts_with("**fortio dev** · 99.8/s"), "{text}");
+    for flags in [&["--format", "html", "-o", "out.html"][..], &["--html", "out.html", "-q"]] {
+        let ended = files.plimsoll(&[&["report", "fortio.json"], flags].concat());
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
+        let page = fs::read_to_string(files.0.path().join("out.html")).expect("a page");
+        assert!(page.contains("<h3>Latency by percentile</h3>"), "{page}");
+    }
 }
 
 #[test]
@@ -92,9 +98,9 @@ fn what_fortio_cannot_say_is_refused_in_one_line() {
     files.write("broken.json", &broken);
     let failed = json!({"DurationHistogram": {}, "error": true, "message": "warmup error"});
     files.write("failed.json", &failed);
-    let text = "another tester's result is written as text, md, github or csv";
+    let text = "another tester's result is written as text, md, github, csv or html";
     for (arguments, code, says) in [
-        (&["report", "fortio.json", "--format", "html"][..], 2, text),
+        (&["report", "fortio.json", "--format", "hgrm"][..], 2, text),
         (&["report", "fortio.json", "--json", "x.json"], 2, "--json: another tester's"),
         (&["report", "fortio.json", "--gate", "p99<1s"], 2, "--gate judges results of Plimsoll's"),
         (

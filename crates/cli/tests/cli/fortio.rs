@@ -55,7 +55,10 @@ fn a_run_prints_the_report_and_writes_the_document() {
     ];
     let mut rest = lines.iter();
     for start in starts {
-        assert!(rest.any(|line| line.starts_with(start)), "{start} in {lines:#?}");
+        // On a busy host, sleeps that came too late are shown in buckets.
+        let other = start.replace("Sleep times", "Aggregated Sleep Time");
+        let is_there = |line: &&str| line.starts_with(start) || line.starts_with(&other);
+        assert!(rest.any(is_there), "{start} in {lines:#?}");
     }
     let text = std::fs::read_to_string(&json).expect("written");
     let document: Value = serde_json::from_str(&text).expect("JSON");
@@ -240,6 +243,38 @@ fn the_load_goes_on_with_the_connections_of_its_warm_up() {
         assert_eq!(document["ConnectionStats"]["Count"], sockets, "{flags:?}");
         assert_eq!(document["RetCodes"], serde_json::json!({ "200": 20 }), "{flags:?}");
     }
+}
+
+/// A call and its redirects are one call, with the last status.
+#[test]
+fn redirects_belong_to_their_call() {
+    let server = FortioServer::all().1;
+    let url = |path: &str| format!("{}{path}", server.http);
+    for (flags, path, status) in [
+        (&[][..], "?status=302&header=Location:/b", "200"),
+        (&["-h2"], "?status=303&header=Location:/b", "200"),
+        (&["-keepalive=false"], "?status=301&header=Location:/b", "200"),
+        (&["-payload", "abc"], "?status=307&header=Location:/b", "200"),
+        (&["-n", "20"], "?status=302&header=Location:/b?status=404", "404"),
+    ] {
+        let all = [&["-L", "-c", "2", "-qps", "100", "-t", "200ms", "-json", "-"], flags].concat();
+        let finished = load(&all, &url(path));
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        let document: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+        assert_eq!(document["RetCodes"], serde_json::json!({ status: 20 }), "{flags:?}");
+        assert_eq!(document["FollowRedirects"], true);
+        assert_eq!(document["Ledger"]["scheduled"], 20);
+        assert_eq!(document["Ledger"]["redirects"], 0);
+        let body_bytes = if flags.contains(&"abc") { 3 } else { 0 };
+        assert_eq!(document["Sizes"]["Max"], body_bytes, "{flags:?}");
+    }
+    let elsewhere = load(&["-L"], &url("?status=302&header=Location:http://192.0.2.1/"));
+    assert_eq!(elsewhere.code, Some(1), "{elsewhere:?}");
+    let last = elsewhere.stderr.lines().last().expect("a line");
+    assert!(last.starts_with("Aborting because of error 302 for http://"), "{last}");
+    assert!(
+        last.ends_with(": to \"http://192.0.2.1/\", which is not on this server: not followed")
+    );
 }
 
 /// Nobody is there: each call fails where that is to be counted, as with fortio.

@@ -20,6 +20,7 @@ mod fortio;
 mod fortio_cases;
 mod fortio_echo;
 mod fortio_multi;
+mod fortio_pages;
 mod fortio_readers;
 mod fortio_rest;
 mod fortio_server;

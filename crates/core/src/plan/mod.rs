@@ -133,6 +133,11 @@ pub struct Draft {
     /// Redirects followed for one request, on the same server; 0 takes them as they are.
     #[serde(default)]
     pub redirects: u32,
+    /// Whether a request and the redirects that it is sent on by are one call, as in Go's client:
+    /// with the status of the last response, and the time until that is complete. 301, 302 and 303
+    /// make any method but HEAD a GET then.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub joins_redirects: bool,
     /// Whether each connection keeps the cookies it is given.
     #[serde(default)]
     pub cookies: bool,
@@ -271,6 +276,7 @@ impl Draft {
             tables: Vec::new(),
             expect: Vec::new(),
             redirects: 0,
+            joins_redirects: false,
             cookies: false,
             transport: Transport::default(),
             tls: TlsPlan::default(),

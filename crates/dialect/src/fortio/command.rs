@@ -192,7 +192,7 @@ pub struct Command {
     pub keep_alive: bool,
     /// Whether `-halfclose` was given, which is about connections that are not.
     pub half_close: bool,
-    /// Whether redirects are followed; never by a load.
+    /// Whether redirects are followed.
     pub follows_redirects: bool,
     /// Limit of a call, ns.
     pub timeout_ns: i64,

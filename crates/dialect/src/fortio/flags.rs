@@ -14,7 +14,7 @@ use Kind::{Duration, Integer, Number, Switch, Text};
 /// Flags of fortio that mean something here, if only a refusal.
 const SPOKEN: &[Flag] = &[
     flag("H", Text, "key:value", "Header, or metadata of gRPC; may be repeated"),
-    flag("L", Switch, "", "With curl, follow redirects"),
+    flag("L", Switch, "", "Follow redirects, which implies -stdclient"),
     flag("M", Text, "port url url", "Send requests on to several servers; may be repeated"),
     flag("P", Text, "port host:port", "Proxy a port over TCP; may be repeated"),
     flag("X", Text, "method", "HTTP method; without it GET, or POST with a payload"),
@@ -39,7 +39,6 @@ const SPOKEN: &[Flag] = &[
     flag("echo-server-default-params", Text, "query", "Query of requests without one"),
     flag("gomaxprocs", Integer, "threads", "Threads; 0 lets the engine choose"),
     flag("grpc", Switch, "", "Call gRPC: the health service, or with -ping fortio's ping"),
-    flag("grpc-compression", Switch, "", "Compress messages of gRPC (refused)"),
     flag("grpc-method", Text, "name", "Call this method of gRPC, with the payload as JSON"),
     flag("grpc-ping-delay", Duration, "delay", "Delay that the ping asks for"),
     flag("grpc-port", Text, "port", "Port or host:port of gRPC; disabled (default \"8079\")"),
@@ -98,10 +97,12 @@ const SPOKEN: &[Flag] = &[
     flag("user", Text, "user:password", "Credentials (Basic)"),
 ];
 
-/// Flags of fortio's servers, of its log and of its buffers: read, and without effect.
+/// Flags of fortio's servers, of its log and of its buffers: read, and without effect. With
+/// `-grpc-compression`, fortio compresses the ping that opens a connection and no call of the run.
 const UNSPOKEN: &[Flag] = &[
     flag("config-dir", Text, "", ""),
     flag("config-port", Text, "", ""),
+    flag("grpc-compression", Switch, "", ""),
     flag("grpc-max-streams", Integer, "", ""),
     flag("httpbufferkb", Integer, "", ""),
     flag("httpccch", Switch, "", ""),

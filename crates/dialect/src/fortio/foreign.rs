@@ -6,13 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::foreign::{ForeignResult, Interpolated, ServiceTimes};
+use plimsoll_core::foreign::{
+    Distribution, ForeignResult, Interpolated, ServiceTimes, TimeBucket, TimesOf,
+};
 use plimsoll_core::secret::Masks;
 use plimsoll_core::study::{Figures, KEPT};
 use plimsoll_core::units::{counted, format_count, format_duration, format_rate};
 
 use super::interpolate::percentile;
-use super::said::{Histogram, Said};
+use super::said::{Bucket, Histogram, Said};
 use crate::duration;
 use crate::wall::WallTime;
 
@@ -30,6 +32,7 @@ pub fn foreign(said: &Said) -> ForeignResult {
     }
     let counts = Counts::of(said);
     notes.extend(counts.note.clone());
+    notes.extend(said.verdict.as_ref().map(verdict));
     ForeignResult {
         read_as: read_as(said),
         tester: tester(said),
@@ -50,9 +53,17 @@ pub fn foreign(said: &Said) -> ForeignResult {
         calls_rps: said.actual_qps,
         figures: counts.figures(said, duration_s, &times),
         times,
+        distributions: distributions(said),
         outcomes: said.codes.iter().map(|(code, count)| (words(code), *count)).collect(),
         notes,
         target,
+    }
+}
+
+fn verdict((verdict, causes): &(String, Vec<String>)) -> String {
+    match causes.as_slice() {
+        [] => format!("Plimsoll's verdict: {verdict}"),
+        causes => format!("Plimsoll's verdict: {verdict} ({})", causes.join(", ")),
     }
 }
 
@@ -230,6 +241,21 @@ impl Counts {
             ..Figures::default()
         }
     }
+}
+
+/// The histograms that have calls.
+fn distributions(said: &Said) -> Vec<Distribution> {
+    let bucket = |it: &Bucket| TimeBucket { from_s: it.start, to_s: it.end, count: it.count };
+    let known = [
+        (TimesOf::Calls, &said.durations),
+        (TimesOf::DueCalls, &said.due),
+        (TimesOf::FailedCalls, &said.failures),
+    ];
+    let distribution = |(of, histogram): (TimesOf, &Histogram)| {
+        let filled = histogram.buckets.iter().filter(|it| it.count > 0);
+        Distribution { of, buckets: filled.map(bucket).collect() }
+    };
+    known.into_iter().map(distribution).filter(|it| !it.buckets.is_empty()).collect()
 }
 
 /// Times with the quantiles that the file has, and with those that figures keep.

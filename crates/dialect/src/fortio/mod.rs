@@ -42,5 +42,6 @@ pub use log::{Attribute, Level, line};
 pub use of_run::{Host, Outcome, id, outcome};
 pub use ping::{Exchange, Pings};
 pub use plan::{FLAGS, GRPC_PORT, Parts, user_agent};
+pub use redirect::REDIRECTS_MAX;
 pub use said::{Bucket, Histogram, Malformed, Said, is_result};
 pub use task::{Curl, GrpcPing, Netcat, Serve, ServeKind, Task};

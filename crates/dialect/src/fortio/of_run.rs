@@ -288,7 +288,7 @@ fn http(
         h2: command.h2,
         disable_keep_alive: !command.keep_alive,
         allow_half_close: command.half_close,
-        follow_redirects: false,
+        follow_redirects: command.follows_redirects,
         resolve: command.resolve.clone(),
         http_req_time_out: command.timeout_ns,
         user_credentials: Masks::default().whole(command.credentials.reveal()),

@@ -15,6 +15,7 @@ use plimsoll_core::units::DURATION_LIMIT_NS;
 
 use super::command::{Call, Carrier, Command, Payload, SPOKEN};
 use super::pace::{Deal, Schedule};
+use super::redirect::REDIRECTS_MAX;
 
 /// Where a call of `-grpc` goes without a port.
 pub const GRPC_PORT: u16 = 8079;
@@ -93,6 +94,9 @@ impl Command {
         }
         if self.no_catch_up && plan.is_open_loop() {
             plan.shed_after_ns = Some(1);
+        }
+        if self.follows_redirects && self.call.is_none() && self.carrier().is_none() {
+            (plan.redirects, plan.joins_redirects) = (REDIRECTS_MAX, true);
         }
         plan.first_request = (self.exactly == 0).then_some(FirstRequest {
             one_by_one: self.sequential_warmup,

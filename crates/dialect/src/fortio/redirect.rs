@@ -1,4 +1,5 @@
-//! Where `fortio curl -L` goes next, as Go's client decides it.
+//! Where `fortio curl -L` goes next, as Go's client decides it. Those of a load are the engine's,
+//! which stays on the server.
 
 use plimsoll_core::secret::Secret;
 
@@ -7,6 +8,9 @@ use super::command::{Command, Payload};
 /// Fields that are for one server and no other.
 const OF_ONE_SERVER: [&str; 5] =
     ["Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "Www-Authenticate"];
+
+/// The most redirects that are followed: Go's client gives up after ten requests.
+pub const REDIRECTS_MAX: u32 = 9;
 
 impl Command {
     /// The request that follows an answer with this status and this Location; `None` where the

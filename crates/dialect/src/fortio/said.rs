@@ -90,8 +90,12 @@ pub struct Said {
     pub target: Option<String>,
     /// Times of all calls.
     pub durations: Histogram,
-    /// How many calls were not good, by fortio's rule.
-    pub not_good: Option<u64>,
+    /// Times of the calls that were not good, by fortio's rule.
+    pub failures: Histogram,
+    /// Times of the calls that were due, from when they were: Plimsoll's alone.
+    pub due: Histogram,
+    /// What Plimsoll's verdict on the run was, and the codes of its causes.
+    pub verdict: Option<(String, Vec<String>)>,
     /// Calls by what came of them: a status, -1, `OK`, `SERVING`.
     pub codes: BTreeMap<String, u64>,
     /// Switches and numbers that say how the load was made, as text by their names in the file.
@@ -145,7 +149,6 @@ impl Said {
         let raw_count = fields.get("DurationHistogram").and_then(|it| it.get("Count"));
         let requested = fields.get("RequestedQPS");
         let is_max_qps = requested.and_then(Value::as_str) == Some("max");
-        let errors = of.histogram("ErrorsDurationHistogram")?;
         Ok(Self {
             has_counts_as_strings: raw_count.is_some_and(Value::is_string),
             run_type: of.text("RunType")?,
@@ -161,7 +164,9 @@ impl Said {
             exactly: of.count("Exactly")?,
             target: of.text("URL")?.or(of.text("Destination")?),
             durations,
-            not_good: errors.count,
+            failures: of.histogram("ErrorsDurationHistogram")?,
+            due: of.histogram("CorrectedDurationHistogram")?,
+            verdict: of.verdict()?,
             codes: of.codes()?,
             settings: of.settings(),
         })
@@ -190,6 +195,16 @@ impl Fields<'_> {
     /// What is there and not null.
     fn value(&self, name: &str) -> Option<&Value> {
         self.fields.get(name).filter(|value| !value.is_null())
+    }
+
+    fn verdict(&self) -> Result<Option<(String, Vec<String>)>, Malformed> {
+        const CAUSES: &str = "VerdictCauses";
+        let Some(verdict) = self.text("Verdict")? else { return Ok(None) };
+        let causes =
+            self.value(CAUSES).map_or(Some(&[][..]), |it| it.as_array().map(Vec::as_slice));
+        let causes = causes.ok_or_else(|| self.fault(CAUSES, "not a list"))?;
+        let codes = causes.iter().filter_map(Value::as_str).map(one_line).collect();
+        Ok(Some((one_line(&verdict), codes)))
     }
 
     fn text(&self, name: &str) -> Result<Option<String>, Malformed> {

@@ -143,12 +143,14 @@ impl Accounts {
     /// Opens the account of an exchange, of a request that may have been redirected to `hop`.
     #[inline]
     pub(crate) fn begin(&mut self, exchange: Exchange, hop: Option<Hop>) -> ExchangeId {
-        let recorder = self.observer.recorder(exchange.measured);
-        recorder.scheduled(exchange.place);
-        if self.has_lags {
-            recorder.started(&exchange.moments, exchange.place);
-        } else {
-            recorder.started_at_once(exchange.place);
+        if hop.is_none() || !self.wants.joins_redirects {
+            let recorder = self.observer.recorder(exchange.measured);
+            recorder.scheduled(exchange.place);
+            if self.has_lags {
+                recorder.started(&exchange.moments, exchange.place);
+            } else {
+                recorder.started_at_once(exchange.place);
+            }
         }
         let id = self.exchanges.begin(exchange);
         if let Some(streams) = &mut self.streams {
@@ -250,12 +252,13 @@ impl Accounts {
     /// latest first, those that it had not taken before.
     #[inline]
     pub(crate) fn written(&mut self, open: impl Iterator<Item = ExchangeId>, at_ns: u64) {
-        let is_in_order = self.stalls.are_none() && !self.sends_in_pieces();
+        let is_in_order =
+            self.stalls.are_none() && !self.sends_in_pieces() && !self.wants.joins_redirects;
         for id in open {
             let exchange = &mut self.exchanges[id];
             if exchange.moments.written_ns != 0 {
-                // What was sent earlier has been taken earlier, but for what had been held back and
-                // for messages that follow on others.
+                // What was sent earlier has been taken earlier, but for what had been held back,
+                // for messages that follow on others, and for requests that were redirected.
                 if is_in_order {
                     break;
                 }
@@ -367,8 +370,19 @@ impl Accounts {
         }
     }
 
+    /// Whether a request that was redirected belongs to the exchange that it was redirected from.
+    pub(crate) fn joins_redirects(&self) -> bool {
+        self.wants.joins_redirects
+    }
+
     /// A request was still waiting for its connection at the end of the run.
     pub(crate) fn unsent(&mut self, exchange: &Exchange, is_redirected: bool, now_ns: u64) {
+        if is_redirected && self.wants.joins_redirects {
+            let recorder = self.recorder(exchange);
+            recorder.ended(&exchange.moments, now_ns, Outcome::Unfinished, exchange.place);
+            self.note_lost(exchange, now_ns);
+            return;
+        }
         let recorder = self.recorder(exchange);
         recorder.ledger.redirects += u64::from(is_redirected);
         let waited_ns = recorder.gap_ns(exchange.moments.intended_ns, now_ns);

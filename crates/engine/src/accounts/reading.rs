@@ -137,7 +137,6 @@ impl Reading<'_> {
         self.after.ended += 1;
         self.after.completed += 1;
         self.after.early |= exchange.withholds;
-        self.after.measured += u64::from(exchange.measured);
         let checks = accounts.judge.checks(exchange.target);
         let mut ok = checks.meets(response.status, response.body_bytes);
         if let Some(calls) = &accounts.calls {
@@ -147,6 +146,11 @@ impl Reading<'_> {
         if !judged.ok || accounts.wants.judges() {
             judged = self.judge(id, &exchange, response);
         }
+        if judged.is_followed && self.accounts.wants.joins_redirects {
+            // Its account is closed with the last response.
+            return;
+        }
+        self.after.measured += u64::from(exchange.measured);
         let is_followed = judged.is_followed;
         let outcome = self.accounts.completed(id, &exchange, response, judged, self.at_ns);
         if !is_followed {
@@ -175,10 +179,12 @@ impl Reading<'_> {
                         // Expectations apply to the place it leads to.
                         unmet = None;
                         is_followed = true;
-                        let next = Waiting::redirected(exchange, hop, self.at_ns);
+                        let joins = wants.joins_redirects;
+                        let next = Waiting::redirected(exchange, hop, self.at_ns, joins);
                         self.users.wait(self.user, next);
                     }
-                    Err(refused) => unmet = unmet.or(Some(refused)),
+                    // That it was not followed says more than that its status is a redirect's.
+                    Err(refused) => unmet = Some(refused),
                 }
             }
         }

@@ -80,7 +80,11 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     pub(crate) fn take_pending(&mut self, entry: ConnectionId, at_ns: u64) -> Option<ExchangeId> {
         let client = &mut self.pool[entry];
         let id = client.pending.take_if(|_| client.connection.room() > 0)?;
-        self.accounts.exchanges[id].moments.sent_ns = at_ns;
+        let moments = &mut self.accounts.exchanges[id].moments;
+        // Of a call that goes on after a redirect, the first request counts.
+        if moments.sent_ns == 0 {
+            moments.sent_ns = at_ns;
+        }
         Some(id)
     }
 

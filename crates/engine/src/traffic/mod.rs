@@ -61,26 +61,30 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         Self { prepared, payloads, lines, users }
     }
 
-    /// Begins an exchange, of a request that may have been redirected to `hop`: sends its request
-    /// on its connection, or opens that for it.
+    /// Begins an exchange: sends its request on its connection, or opens that for it.
     #[inline]
-    pub(crate) fn start(&mut self, mut exchange: Exchange, hop: Option<Hop>) {
+    pub(crate) fn start(&mut self, exchange: Exchange) {
+        self.start_at(exchange.moments.started_ns, exchange, None);
+    }
+
+    /// Begins an exchange at `now_ns`, of a request that may have been redirected to `hop`.
+    #[inline]
+    fn start_at(&mut self, now_ns: u64, mut exchange: Exchange, hop: Option<Hop>) {
         let entry = exchange.client;
-        let started_ns = exchange.moments.started_ns;
-        self.lines.times.progress_ns = started_ns;
+        self.lines.times.progress_ns = now_ns;
         exchange.place.address = self.lines.address(entry);
         let client = &mut self.lines.pool[entry];
-        client.moment(started_ns);
+        client.moment(now_ns);
         let is_open = client.connection.state() == State::Open;
-        if is_open {
-            exchange.moments.sent_ns = started_ns;
+        if is_open && exchange.moments.sent_ns == 0 {
+            exchange.moments.sent_ns = now_ns;
         }
         let id = self.lines.accounts.begin(exchange, hop);
         if is_open {
             self.send(entry, id);
         } else {
             self.lines.pool[entry].pending = Some(id);
-            self.lines.pool.connect(entry, started_ns);
+            self.lines.pool.connect(entry, now_ns);
         }
     }
 
@@ -110,12 +114,13 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             // time is the event's and not the clock's: more bytes may have come with that event,
             // and what they answer must not have been sent after them.
             let started_ns = now_ns.max(exchange.moments.intended_ns);
-            exchange.moments.available_ns = started_ns;
-            exchange.moments.started_ns = started_ns;
-            if hop.is_some() {
-                self.lines.accounts.observer.recorder(exchange.measured).ledger.redirects += 1;
+            if hop.is_none() || !self.lines.accounts.joins_redirects() {
+                exchange.moments.available_ns = started_ns;
+                exchange.moments.started_ns = started_ns;
+                let recorder = self.lines.accounts.observer.recorder(exchange.measured);
+                recorder.ledger.redirects += u64::from(hop.is_some());
             }
-            self.start(exchange, hop);
+            self.start_at(started_ns, exchange, hop);
         }
     }
 

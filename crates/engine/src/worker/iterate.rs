@@ -225,7 +225,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
                 return;
             }
         }
-        self.traffic.start(exchange, None);
+        self.traffic.start(exchange);
     }
 
     /// Sends what the source has written: one request, or several at once. Each takes a slot of its
@@ -243,7 +243,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.traffic.users[user].written = Some(kept);
             // What the source took is no time of the connect's.
             first.moments.started_ns = self.traffic.lines.read_clock();
-            self.traffic.start(first, None);
+            self.traffic.start(first);
             return;
         }
         // The source's own time is not the server's.

@@ -15,6 +15,7 @@ use crate::admission::Due;
 use crate::error::{FirstFailure, OpeningError};
 use crate::signals::Signals;
 use crate::source::Source;
+use crate::traffic::Traffic;
 
 /// The number of the first of these requests: none of the load comes that far.
 const FIRST_NUMBER: u64 = 1 << 62;
@@ -99,7 +100,10 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
 
     /// Waits until all requests have ended. Each does, because it times out.
     fn await_responses(&mut self, signals: &Signals) -> io::Result<()> {
-        while self.traffic.lines.accounts.exchanges.len() > 0 && !signals.is_stopped() {
+        let goes_on = |traffic: &Traffic<D, P>| {
+            traffic.lines.accounts.exchanges.len() > 0 || traffic.users.waiting() > 0
+        };
+        while goes_on(&self.traffic) && !signals.is_stopped() {
             let now_ns = self.traffic.lines.times.now_ns;
             self.traffic.open_queued(now_ns, true);
             self.wait((now_ns + TICK_NS).min(self.traffic.lines.next_deadline_ns()))?;

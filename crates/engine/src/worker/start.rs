@@ -97,22 +97,17 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     #[inline]
     pub(super) fn serve_freed(&mut self) {
         while let Some((index, at_ns)) = self.traffic.lines.freed.pop_front() {
-            if self.stage.running {
-                self.serve(index, at_ns);
-            } else {
-                self.traffic.lines.close_if_used_up(index, at_ns);
+            let user = self.traffic.lines.pool.entries.user(index);
+            self.traffic.start_waiting(user, index, at_ns);
+            if !self.traffic.lines.close_if_used_up(index, at_ns) && self.stage.running {
+                self.serve(index, user, at_ns);
             }
         }
     }
 
     /// A connection has room for a request (or its entry is closed and may connect).
     #[inline]
-    fn serve(&mut self, index: ConnectionId, now_ns: u64) {
-        let user = self.traffic.lines.pool.entries.user(index);
-        self.traffic.start_waiting(user, index, now_ns);
-        if self.traffic.lines.close_if_used_up(index, now_ns) {
-            return;
-        }
+    fn serve(&mut self, index: ConnectionId, user: u32, now_ns: u64) {
         let entries = &self.traffic.lines.pool.entries;
         let is_next = entries.origin(index) == 0 && user < entries.active();
         if !is_next

@@ -1,7 +1,7 @@
 //! The options of a run beyond rate and connections, each against a known truth.
 
 use plimsoll_core::Phase;
-use plimsoll_core::plan::{Body, Draft, Order, Request, Target, Trace};
+use plimsoll_core::plan::{Body, Draft, FirstRequest, Order, Request, Target, Trace};
 use plimsoll_core::recorder::Recorder;
 use plimsoll_engine::Signals;
 use plimsoll_io::sim::{SimOptions, Window};
@@ -157,6 +157,71 @@ fn redirects_are_followed_and_each_hop_is_counted() {
         assert_eq!(ledger.check(), Ok(()));
         assert_eq!(paths(&ran), ["/", "/next?a"].repeat(8), "{requests_per_connection:?}");
     }
+}
+
+/// A call counts once then, with its last response and the time of both.
+#[test]
+fn redirects_can_be_part_of_their_call() {
+    for requests_per_connection in [None, Some(1), Some(2)] {
+        let first = FirstRequest { one_by_one: false, may_fail: false };
+        let plan = Draft {
+            redirects: 2,
+            joins_redirects: true,
+            requests: Some(8),
+            duration_ns: None,
+            connections: 1,
+            requests_per_connection,
+            first_request: Some(first),
+            ..plan()
+        };
+        let answer = by_number(|number| match number % 2 {
+            0 => Answer::With(302, "Location: /next?a", 5 * MS),
+            _ => Answer::Status(200, MS),
+        });
+        let ran = run(&plan, &SimOptions::default(), answer);
+        let sum = ran.sum();
+        let ledger = sum.ledger;
+        assert_eq!((ledger.scheduled, ledger.redirects, ledger.ok), (8, 0, 8));
+        assert_eq!((ledger.check(), sum.status[302], sum.status[200]), (Ok(()), 0, 8));
+        let warmup = ran.records[0].warmup.as_ref().expect("a first request").ledger;
+        assert_eq!((warmup.scheduled, warmup.ok), (1, 1));
+        assert!(sum.service.min_ns() >= Some(6 * MS), "{:?}", sum.service.min_ns());
+        assert!(sum.response().min_ns() >= sum.service.min_ns());
+        assert_eq!(sum.phases[Phase::Waiting].count(), 8);
+        assert!(sum.phases[Phase::Waiting].min_ns() >= Some(6 * MS));
+        assert_eq!(paths(&ran), ["/", "/next?a"].repeat(9), "{requests_per_connection:?}");
+    }
+}
+
+/// Go's client makes a GET of every method then, and the time limit is the call's.
+#[test]
+fn calls_with_their_redirects_become_gets_and_time_out_as_a_whole() {
+    let mut plan = Draft {
+        redirects: 9,
+        joins_redirects: true,
+        requests: Some(2),
+        duration_ns: None,
+        connections: 1,
+        timeout_ns: 100 * MS,
+        ..plan()
+    };
+    plan.request.method = "PUT".to_owned();
+    plan.request.body = Some(Body::new(b"abc".to_vec()));
+    let slow = by_number(|number| match number % 3 {
+        0 => Answer::With(307, "Location: /a", 40 * MS),
+        1 => Answer::With(301, "Location: /b", 40 * MS),
+        _ => Answer::Status(200, 40 * MS),
+    });
+    let ran = run(&plan, &SimOptions::default(), slow);
+    let heads = ran.logs[0].borrow().heads.clone();
+    let methods: Vec<_> = heads.iter().map(|head| head.split(' ').next().unwrap()).collect();
+    assert_eq!(methods, ["PUT", "abcPUT", "abcGET"].repeat(2));
+    let ledger = ran.sum().ledger;
+    assert_eq!((ledger.scheduled, ledger.timed_out, ledger.ok), (2, 2, 0));
+
+    let sum = simple(&plan, Answer::With(302, "Location: /", MS)).sum();
+    assert_eq!((sum.ledger.scheduled, sum.ledger.failed, sum.status[302]), (2, 2, 2));
+    assert_eq!(error(&sum, "redirect_limit"), 2);
 }
 
 /// 307 asks for the same method again, which is GET by then.

@@ -1,10 +1,11 @@
-//! Views of a result of another tester: text, Markdown, and a row of CSV.
+//! Views of a result of another tester: text, Markdown, a row of CSV, and a page.
 //!
 //! They show what the file says and leave out the rest. Each quantile has the bucket it was
 //! interpolated in, because the true one may lie anywhere in there. There is no verdict: nobody
 //! watched the tester.
 
 mod csv;
+mod html;
 mod markdown;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use plimsoll_core::units::{format_count, format_ns, format_rate};
 use crate::facts::{QUANTILES, percent};
 
 pub use csv::write as write_csv;
+pub use html::{Link, RESULTS_MAX, write as write_html, write_several as write_html_of_several};
 pub use markdown::write as write_markdown;
 pub use text::write as write_text;
 

@@ -1,9 +1,14 @@
 //! Views of what another tester wrote: a whole file, one that says little, and a hostile one.
 
-use plimsoll_core::foreign::{ForeignResult, Interpolated, ServiceTimes};
+use plimsoll_core::foreign::{
+    Distribution, ForeignResult, Interpolated, ServiceTimes, TimeBucket, TimesOf,
+};
 use plimsoll_core::study::Figures;
 
-use super::{write_csv, write_markdown, write_text};
+use super::{
+    Link, RESULTS_MAX, write_csv, write_html, write_html_of_several, write_markdown, write_text,
+};
+use crate::page::checks::{labelled_once, self_contained};
 use crate::text::Style;
 use crate::text::table::columns;
 
@@ -45,9 +50,26 @@ fn whole() -> ForeignResult {
             max_s: Some(0.005_774),
             quantiles: quantiles.map(quantile).to_vec(),
         },
+        distributions: vec![
+            distribution(TimesOf::Calls, &[(0.000_088, 0.001, 90), (0.005, 0.005_774, 10)]),
+            distribution(TimesOf::DueCalls, &[(0.000_088, 0.001, 50), (0.001, 0.02, 50)]),
+            distribution(TimesOf::FailedCalls, &[(0.000_1, 0.001, 2)]),
+        ],
         outcomes: vec![("200".to_owned(), 98), ("503".to_owned(), 2)],
         notes: vec!["a note".to_owned()],
     }
+}
+
+fn distribution(of: TimesOf, buckets: &[(f64, f64, u64)]) -> Distribution {
+    let bucket = |&(from_s, to_s, count): &_| TimeBucket { from_s, to_s, count };
+    Distribution { of, buckets: buckets.iter().map(bucket).collect() }
+}
+
+fn html(result: &ForeignResult) -> String {
+    let mut bytes = Vec::new();
+    let links = [Link { href: "data/a.json", text: "JSON" }];
+    write_html(result, &links, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
 }
 
 fn text(result: &ForeignResult) -> String {
@@ -84,6 +106,61 @@ fn a_whole_file_in_every_view() {
 }
 
 #[test]
+fn a_page_has_charts_of_what_the_file_has() {
+    let page = html(&whole());
+    self_contained(&page);
+    assert_eq!(labelled_once(&page), 2);
+    for part in [
+        "<a href=\"data/a.json\">JSON</a>",
+        "<h1>99.8/s of 100/s, ",
+        "path class=\"s-service\" d=\"M",
+        "path class=\"s-response\" d=\"M",
+        "path class=\"s-failed\" d=\"M",
+        "from when calls were due",
+        "<th scope=\"row\">503</th>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let bare = html(&ForeignResult { distributions: Vec::new(), ..whole() });
+    assert!(!bare.contains("<figure"), "{bare}");
+}
+
+/// From the axis up, from bucket to bucket, over the gap between two of them, and back.
+#[test]
+fn buckets_are_outlined() {
+    let calls = [(0.001, 0.01, 10), (0.1, 1.0, 5)];
+    let distributions = vec![distribution(TimesOf::Calls, &calls)];
+    let page = html(&ForeignResult { distributions, ..whole() });
+    let outline = "M0.0 1000H0.0V0H333.3V1000H666.7V500H1000.0V1000H1000.0";
+    assert!(page.contains(outline), "{page}");
+}
+
+/// Nighthawk's buckets may begin at 0, and a file may have thousands of them.
+#[test]
+fn any_buckets_have_a_chart() {
+    let zero = distribution(TimesOf::Calls, &[(0.0, 0.001, 4)]);
+    let page = html(&ForeignResult { distributions: vec![zero], ..whole() });
+    assert!(page.contains(">100 µs<") && page.contains(">1 ms<"), "{page}");
+    let many: Vec<(f64, f64, u64)> =
+        (1..=10_000).map(|n| (f64::from(n) / 1e4, f64::from(n + 1) / 1e4, 1)).collect();
+    let distributions = vec![distribution(TimesOf::Calls, &many)];
+    let page = html(&ForeignResult { distributions, ..whole() });
+    assert!(page.len() < 1 << 20, "{} bytes", page.len());
+}
+
+#[test]
+fn several_results_stand_in_one_chart() {
+    let results: Vec<(String, ForeignResult)> =
+        (0..=RESULTS_MAX).map(|n| (format!("run <{n}>"), whole())).collect();
+    let mut bytes = Vec::new();
+    write_html_of_several(&results, &[], &mut bytes).unwrap();
+    let page = String::from_utf8(bytes).unwrap();
+    self_contained(&page);
+    assert_eq!(page.matches("<path class=\"s-8\" d=\"M").count(), 2 + 2, "{page}");
+    assert!(page.contains("run &lt;7&gt;") && !page.contains("run &lt;8&gt;"), "{page}");
+}
+
+#[test]
 fn what_is_not_said_is_not_shown() {
     let bare = ForeignResult { tester: "fortio".to_owned(), ..ForeignResult::default() };
     assert_eq!(text(&bare), "fortio · the file has no figures\n");
@@ -106,6 +183,9 @@ fn text_from_the_file_is_made_harmless() {
     };
     let text = text(&result);
     assert!(!text.contains('\u{1b}') && text.lines().all(|line| columns(line) <= 80), "{text}");
+    let page = html(&result);
+    self_contained(&page);
+    assert!(!page.contains('\u{1b}'), "{page}");
     let markdown = markdown(&result);
     assert!(!markdown.contains('\u{1b}'), "{markdown}");
     assert!(markdown.starts_with("**\u{fffd}\\[2J=1+1\\<script\\>"), "{markdown}");

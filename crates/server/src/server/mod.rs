@@ -374,8 +374,10 @@ impl<D: Driver> Server<D> {
         if connection.http2.is_some() && connection.state == State::Open {
             return self.turn(now_ns, socket, &Cause::Due);
         }
-        if let State::Open | State::Lingering = connection.state {
-            self.close_when_sent(socket);
+        match connection.state {
+            State::Open | State::Lingering => self.close_when_sent(socket),
+            State::Waiting(Next::Handled) => self.tickets.leave(connection.ticket),
+            _ => {}
         }
     }
 
@@ -568,7 +570,11 @@ impl<D: Driver> Server<D> {
         if let Some(http2) = self.connections[socket.index()].http2.take() {
             self.keep_http2(http2);
         }
-        self.connections[socket.index()].clear(&mut self.pool);
+        let connection = &mut self.connections[socket.index()];
+        if connection.ticket != 0 {
+            self.tickets.leave(connection.ticket);
+        }
+        connection.clear(&mut self.pool);
         self.open -= 1;
     }
 

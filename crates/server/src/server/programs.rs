@@ -7,13 +7,22 @@ use plimsoll_io::{Close, Driver, Payload, SocketId};
 use super::{Input, Server};
 use crate::connection::{Next, State};
 use crate::route::Refusal;
-use crate::site::{Asked, Reply, Response};
+use crate::site::{Asked, Client, Reply, Response};
 
 /// The requests that a program has and has not answered.
 #[derive(Debug, Default)]
 pub(super) struct Tickets {
     last: u64,
-    open: HashMap<u64, SocketId>,
+    open: HashMap<u64, (SocketId, Client)>,
+}
+
+impl Tickets {
+    /// The client of a request has closed its connection, or its side of it.
+    pub(super) fn leave(&self, ticket: u64) {
+        if let Some((_, client)) = self.open.get(&ticket) {
+            client.leave();
+        }
+    }
 }
 
 impl<D: Driver> Server<D> {
@@ -38,7 +47,8 @@ impl<D: Driver> Server<D> {
         };
         self.tickets.last += 1;
         let ticket = self.tickets.last;
-        self.tickets.open.insert(ticket, socket);
+        let client = Client::default();
+        self.tickets.open.insert(ticket, (socket, client.clone()));
         connection.ticket = ticket;
         connection.state = State::Waiting(Next::Handled);
         let head = std::mem::take(&mut work.head);
@@ -52,6 +62,7 @@ impl<D: Driver> Server<D> {
             body: std::mem::take(&mut work.body),
             peer: connection.peer,
             is_secure: self.wire.is_secure(),
+            client,
             head,
         };
         handler.handle(asked, Reply::new(&self.mailbox, ticket));
@@ -60,7 +71,7 @@ impl<D: Driver> Server<D> {
     /// Sends what the program has answered.
     pub(super) fn take_replies(&mut self, now_ns: u64) {
         for (ticket, response) in self.mailbox.take() {
-            let Some(socket) = self.tickets.open.remove(&ticket) else { continue };
+            let Some((socket, _)) = self.tickets.open.remove(&ticket) else { continue };
             let connection = &mut self.connections[socket.index()];
             if connection.ticket != ticket || connection.state != State::Waiting(Next::Handled) {
                 continue;

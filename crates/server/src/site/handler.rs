@@ -1,6 +1,7 @@
 //! Requests that a program beside the server answers, from whichever thread and whenever it likes.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_io::Waker;
@@ -26,6 +27,27 @@ pub struct Asked {
     pub peer: SocketAddr,
     /// Whether it came over TLS.
     pub is_secure: bool,
+    /// Whether its client still waits.
+    pub client: Client,
+}
+
+/// The client of a request, for a program that takes long to answer.
+#[derive(Debug, Clone, Default)]
+pub struct Client {
+    has_left: Arc<AtomicBool>,
+}
+
+impl Client {
+    /// Whether it has closed its connection, or its side of it.
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        self.has_left.load(Ordering::Relaxed)
+    }
+
+    /// Its connection has ended.
+    pub(crate) fn leave(&self) {
+        self.has_left.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Asked {

@@ -15,7 +15,7 @@ mod shape;
 
 use std::sync::Arc;
 
-pub use handler::{Asked, Handle, Reply, Response};
+pub use handler::{Asked, Client, Handle, Reply, Response};
 
 pub(crate) use date::Date;
 pub(crate) use handler::Mailbox;

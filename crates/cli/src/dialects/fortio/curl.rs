@@ -6,15 +6,12 @@
 use std::io::{self, Read as _};
 use std::process::ExitCode;
 
-use plimsoll_dialect::fortio::{Command, Curl, FLAGS, Level, Parts, Payload};
+use plimsoll_dialect::fortio::{Command, Curl, FLAGS, Level, Parts, Payload, REDIRECTS_MAX};
 use plimsoll_engine::{Answer, Control, Inquiry, RunError};
 
 use super::{Refused, endpoint, log, parts, print, ready, say};
 use crate::files::FILE_BYTES_MAX;
 use crate::message::without_error_numbers;
-
-/// The most redirects that are followed, as in Go's client.
-const REDIRECTS_MAX: u32 = 10;
 
 pub(super) fn curl(curl: &Curl) -> Result<ExitCode, Refused> {
     let mut command = curl.command.clone();
@@ -34,7 +31,7 @@ pub(super) fn curl(curl: &Curl) -> Result<ExitCode, Refused> {
     {
         redirects += 1;
         if redirects > REDIRECTS_MAX {
-            answer = Err(format!("stopped after {REDIRECTS_MAX} redirects"));
+            answer = Err(format!("stopped after {redirects} redirects"));
             break;
         }
         command = next;

@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use std::thread;
 
 use plimsoll_core::details::Calls;
+use plimsoll_core::errors::ErrorCount;
 use plimsoll_core::plan::Endpoint;
-use plimsoll_core::{Plan, RunResult};
+use plimsoll_core::{Phase, Plan, RunResult};
 use plimsoll_dialect::WallTime;
 use plimsoll_dialect::fortio::pace::{Deal, schedule};
 use plimsoll_dialect::fortio::result::FortioResult;
@@ -93,13 +94,15 @@ fn announce(command: &Command, deal: &Deal, load: &Load<'_>) {
 }
 
 /// Carries a load out and prints nothing: the caller shows the result. `started` is given a hand on
-/// the run before it begins.
+/// the run before it begins. The run is stopped once nobody `waits` for it; that is looked at once
+/// a second.
 ///
 /// # Errors
 /// Why there is no result, in one line.
 pub(super) fn measure(
     command: &Command,
     mut started: impl FnMut(Handle),
+    waits: impl Fn() -> bool,
 ) -> Result<FortioResult, Refused> {
     let deal = Deal::of(command);
     let parts = parts(command)?;
@@ -113,10 +116,11 @@ pub(super) fn measure(
             let scenarios = plan.into();
             let runner = Runner::new(&scenarios, Beside::default());
             started(runner.handle());
-            Ok(runner.run(&mut |news| {
-                if let News::Started(_) = news {
-                    began = now();
-                }
+            let handle = runner.handle();
+            Ok(runner.run(&mut |news| match news {
+                News::Started(_) => began = now(),
+                News::Interval(..) if !waits() => handle.stop(),
+                _ => {}
             }))
         },
     )?;
@@ -195,7 +199,9 @@ fn cold(command: &Command, failure: &FirstFailure) -> Refused {
     let (target, FirstFailure { bytes, reason, .. }) = (&command.target, failure);
     Refused(match (&command.call, bad) {
         (None, Some(status)) => {
-            format!("Aborting because of error {status} for {target} ({bytes} bytes)")
+            let is_redirect = command.follows_redirects && (300..400).contains(status);
+            let why = if is_redirect { format!(": {reason}") } else { String::new() };
+            format!("Aborting because of error {status} for {target} ({bytes} bytes){why}")
         }
         (None, None) => format!("Aborting because of error -1 for {target} (0 bytes): {reason}"),
         (Some(_), _) => format!("Aborting because of a call of {target} that failed: {reason}"),
@@ -274,11 +280,20 @@ fn log_bad(command: &Command, run: &RunResult) {
             ("err", error.sample.as_str().into()),
             ("count", error.count.into()),
         ];
-        log(command, Level::Error, "Calls failed", &attributes);
+        log(command, Level::Error, failure(error), &attributes);
     }
     if let Some(condition) = &run.aborted {
         let attributes = [("run", command.run_id.into()), ("condition", condition.as_str().into())];
         log(command, Level::Info, "Aborted run", &attributes);
+    }
+}
+
+/// What an error is about. Not each of them is of a call.
+fn failure(error: &ErrorCount) -> &'static str {
+    match (error.phase, error.kind.as_str()) {
+        (_, "unsolicited") => "Bytes that answer no call",
+        (Phase::Connect | Phase::Tls, _) => "Unable to connect",
+        _ => "Calls failed",
     }
 }
 

@@ -97,6 +97,27 @@ fn requests_are_those_of_fortio() {
     }
 }
 
+/// Calls that are redirected count once, with the last status.
+#[test]
+fn loads_follow_redirects_as_fortios_do() {
+    let Some(_turn) = turn_with(&["fortio"]) else { return };
+    let server = Echo::start(Command::new("fortio"));
+    let common = ["-L", "-qps", "100", "-c", "2", "-n", "8", "-json", "-"];
+    for (flags, path) in [
+        (&[][..], "?status=302&header=Location:/b"),
+        (&["-payload", "abc"], "?status=307&header=Location:/b"),
+        (&["-payload", "abc"], "?status=301&header=Location:/b"),
+        (&["-X", "PUT", "-payload", "abc"], "?status=302&header=Location:/b?status=503"),
+    ] {
+        let url = format!("http://{}/{path}", server.address);
+        let [theirs, ours] = both(&[&common[..], flags, &[&url]].concat());
+        assert_eq!((ours.code, theirs.code), (Some(0), Some(0)), "{flags:?}: {ours:?}");
+        assert_eq!(lines(&ours), lines(&theirs), "{path}");
+        assert_eq!(counts(&ours), counts(&theirs), "{path}");
+        assert_eq!(keys(&ours.stdout), keys(&theirs.stdout), "{path}");
+    }
+}
+
 /// A request without the number of fortio's version.
 fn unversioned(request: String) -> String {
     let Some((before, after)) = request.split_once("fortio-") else { return request };

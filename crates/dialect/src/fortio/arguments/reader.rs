@@ -110,7 +110,6 @@ impl Reader {
             "multi-serial-mode" => self.serve.multi_in_turn = on,
             "L" => command.follows_redirects = on,
             "halfclose" => command.half_close = on,
-            "grpc-compression" if on => self.refuse("-grpc-compression", "leave it out"),
             _ => {}
         }
     }

@@ -50,9 +50,6 @@ impl Reader {
         if self.streams {
             self.refuse("-stream", "give -payload-file");
         }
-        if self.command.follows_redirects {
-            self.refuse("-L", "redirects would count as calls: load their end");
-        }
         // fortio closes its side after a request on a connection that is to end anyway.
         let is_kept = self.command.keep_alive && !self.command.http10;
         if self.command.half_close && !is_kept && !self.command.is_std_client() {

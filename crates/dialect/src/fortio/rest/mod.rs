@@ -98,7 +98,7 @@ impl Arguments {
     }
 
     /// All values of a name in the query, or of a list in the body.
-    fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
+    pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
         let of_query = self.query.iter().filter(move |(known, _)| known == name);
         of_query.map(|(_, value)| value.as_str())
     }

@@ -144,9 +144,7 @@ fn complaints_and_exit_codes_are_fortios() {
 #[test]
 fn what_is_not_done_is_refused_by_name() {
     for (line, name) in [
-        ("load -L u", "-L"),
         ("load -profile f u", "-profile"),
-        ("load -grpc -grpc-compression u", "-grpc-compression"),
         ("load -halfclose -keepalive=false u", "-halfclose"),
         ("load -stream u", "-stream"),
         ("load -c 2000000 u", "-c"),

@@ -269,3 +269,18 @@ fn plans_end_where_fortios_runs_end() {
         assert_eq!(plan.first_request.is_some(), command.exactly == 0, "{flags}");
     }
 }
+
+/// Go's client gives up after ten requests. `curl` goes where it is sent itself.
+#[test]
+fn loads_follow_redirects_where_fortios_do() {
+    for (flags, redirects) in [("", 0), ("-stdclient", 0), ("-L", 9), ("-L -h2", 9)] {
+        let command = command(flags);
+        let deal = Deal::of(&command);
+        let schedule = schedule(&command, &deal).expect("times");
+        let (endpoint, parts) = (Endpoint::http("h", 80, "/"), Parts::default());
+        let plan = command.plan(endpoint.clone(), &parts, &deal, schedule).expect("a plan");
+        let want = (redirects, redirects > 0);
+        assert_eq!((plan.redirects, plan.joins_redirects), want, "{flags}");
+        assert_eq!(command.once(endpoint, &parts).expect("a plan").redirects, 0, "{flags}");
+    }
+}

@@ -1,6 +1,6 @@
 //! What is read, what stays unsaid, and what is refused.
 
-use plimsoll_core::foreign::{ForeignResult, Interpolated};
+use plimsoll_core::foreign::{ForeignResult, Interpolated, TimesOf};
 use serde_json::{Value, json};
 
 use super::{HTTP, TCP};
@@ -206,6 +206,27 @@ fn runs_that_were_cut_short_are_named() {
         document["DurationHistogram"] = json!({});
         assert_eq!(read(&document).failure.as_deref(), want, "{asked}");
     }
+}
+
+/// What `plimsoll fortio` adds to fortio's results, and the histograms that have calls.
+#[test]
+fn what_plimsoll_adds_is_read_as_well() {
+    let mut document = document(HTTP);
+    let of =
+        |result: &ForeignResult| result.distributions.iter().map(|it| it.of).collect::<Vec<_>>();
+    let plain = read(&document);
+    assert!(!plain.notes.iter().any(|note| note.contains("verdict")), "{:?}", plain.notes);
+    document["CorrectedDurationHistogram"] = document["DurationHistogram"].clone();
+    document["Verdict"] = json!("suspect");
+    document["VerdictCauses"] = json!(["lateness", "cpu"]);
+    let result = read(&document);
+    let want = "Plimsoll's verdict: suspect (lateness, cpu)".to_owned();
+    assert!(result.notes.contains(&want), "{:?}", result.notes);
+    assert_eq!(of(&result), [&[TimesOf::Calls, TimesOf::DueCalls], &of(&plain)[1..]].concat());
+    let due = &result.distributions[1].buckets;
+    assert_eq!((due, due.iter().all(|it| it.count > 0)), (&plain.distributions[0].buckets, true));
+    document["VerdictCauses"] = json!("cpu");
+    assert_eq!(refused(&document), "VerdictCauses of fortio's result is not a list");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -12,6 +13,10 @@ use plimsoll_dialect::fortio::rest::{INDEX_HEAD, index_line, is_result_name};
 const RESULTS_MAX: usize = 10_000;
 /// The longest result that is read.
 const RESULT_BYTES_MAX: u64 = 64 << 20;
+
+/// The mode of results, from which the process's mask takes away: others may read them, as with
+/// fortio.
+const READABLE_MODE: u32 = 0o644;
 
 /// The names of results without their ending, the newest name first.
 pub(super) fn names(folder: &Path) -> Vec<String> {
@@ -66,7 +71,9 @@ pub(super) fn write(folder: &Path, name: &str, document: &[u8]) -> io::Result<Pa
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a result"));
     }
     let path = folder.join(name);
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(READABLE_MODE))
+        .tempfile_in(folder)?;
     io::Write::write_all(&mut file, document)?;
     file.persist(&path).map_err(|error| error.error)?;
     Ok(path)
@@ -82,7 +89,10 @@ mod tests {
         for name in ["b.json", "c.json", "a.txt"] {
             fs::write(folder.path().join(name), name).expect("written");
         }
-        write(folder.path(), "a.json", b"hello").expect("written");
+        let path = write(folder.path(), "a.json", b"hello").expect("written");
+        // A file that is made in the usual way asks for more than a result does.
+        let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
+        assert_eq!(mode(&path), mode(&folder.path().join("b.json")) & READABLE_MODE);
         assert_eq!(names(folder.path()), ["c", "b", "a"]);
         assert_eq!(read(folder.path(), "a.json").as_deref(), Some(&b"hello"[..]));
         for name in ["a.txt", "../a.json", "d.json"] {

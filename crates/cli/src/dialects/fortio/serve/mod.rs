@@ -8,6 +8,7 @@ mod data;
 mod multi;
 mod pages;
 mod rest;
+mod results;
 mod site;
 mod sync;
 mod tcp_proxy;
@@ -156,7 +157,7 @@ fn handled(serve: &Serve) -> Vec<String> {
     let mut paths = Vec::new();
     if serve.debug_path.starts_with('/') {
         let debug = serve.debug_path.trim_end_matches('/');
-        paths.extend([debug.to_owned(), format!("{debug}/metrics")]);
+        paths.extend([debug.to_owned(), format!("{debug}/metrics"), format!("{debug}/pprof/")]);
     }
     if serve.ui_path.starts_with('/') {
         paths.push(format!("{}/", serve.ui_path.trim_end_matches('/')));

@@ -196,6 +196,8 @@ fn plain(asked: &Asked) -> Request {
 mod tests {
     use std::net::SocketAddr;
 
+    use plimsoll_server::Client;
+
     use super::*;
 
     fn asked(head: &str, body: &[u8]) -> Asked {
@@ -206,6 +208,7 @@ mod tests {
             body: body.to_vec(),
             peer: SocketAddr::from(([127, 0, 0, 1], 5)),
             is_secure: false,
+            client: Client::default(),
         }
     }
 

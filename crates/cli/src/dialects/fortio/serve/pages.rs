@@ -1,12 +1,12 @@
-//! The pages: a form that starts a run, the list of results, a result, and what a request was like.
+//! The pages: a form that starts a run, the list of results, the flags, and what a request was
+//! like. Those that show results are in `results`.
 
 use std::fmt::Write as _;
 use std::time::Instant;
 
 use plimsoll_dialect::WallTime;
-use plimsoll_dialect::fortio::{canonical, long_version, version};
+use plimsoll_dialect::fortio::{canonical, help, long_version, version};
 use plimsoll_server::{Asked, Response};
-use serde_json::Value;
 
 use super::site::text;
 
@@ -26,94 +26,63 @@ pub(super) fn list(names: &[String]) -> String {
     page + "</ul></body></html>"
 }
 
-/// The form and the results.
-pub(super) fn front(names: &[String], started: (Instant, WallTime), is_report: bool) -> String {
+/// The form that starts a run, and links.
+pub(super) fn front(started: (Instant, WallTime)) -> String {
     let mut page = head("control UI");
     let up_s = started.0.elapsed().as_secs_f64();
     let _ = writeln!(page, "<p>Up for {up_s:.1}s (since {}).</p>", started.1.rfc3339());
-    if is_report {
-        page.push_str("<p>report only limited UI</p>\n");
-    } else {
-        page.push_str(FORM);
-    }
-    page.push_str("<h2>Results</h2>\n<ul>\n");
-    for name in names {
-        let name = escaped(name);
-        let _ = writeln!(
-            page,
-            "<li><a href=\"?url={name}.json\">{name}</a> (<a href=\"data/{name}.json\">JSON</a>)"
-        );
-    }
-    page + "</ul>\n</body></html>\n"
+    page + FORM + "</body></html>\n"
 }
 
 const FORM: &str = "<form method=\"GET\">\n\
     Title/Labels: <input name=\"labels\" size=\"40\" value=\"Fortio\"><br>\n\
     URL: <input name=\"url\" size=\"60\" value=\"http://127.0.0.1:8080/\"><br>\n\
     QPS: <input name=\"qps\" size=\"6\" value=\"100\"> \
-    Duration: <input name=\"t\" size=\"6\" value=\"3s\"> \
-    Connections: <input name=\"c\" size=\"6\" value=\"10\"><br>\n\
+    Duration (on: until stopped): <input name=\"t\" size=\"6\" value=\"3s\"> \
+    or calls: <input name=\"n\" size=\"6\"><br>\n\
+    Connections: <input name=\"c\" size=\"6\" value=\"10\"> \
+    Calls for each (min:max): <input name=\"connection-reuse\" size=\"8\"> \
+    Timeout: <input name=\"timeout\" size=\"8\" value=\"750ms\"><br>\n\
     <label><input type=\"checkbox\" name=\"jitter\">jitter</label> \
     <label><input type=\"checkbox\" name=\"uniform\" checked>uniform</label> \
     <label><input type=\"checkbox\" name=\"nocatchup\" checked>no catch-up</label> \
-    <label><input type=\"checkbox\" name=\"save\" checked>save</label> \
-    <input type=\"hidden\" name=\"json\" value=\"on\">\n\
+    <label><input type=\"checkbox\" name=\"sequential-warmup\">sequential warm-up</label> \
+    <label><input type=\"checkbox\" name=\"log-errors\" checked>log errors</label><br>\n\
+    Percentiles: <input name=\"p\" size=\"20\" value=\"50,75,90,99,99.9\"> \
+    Resolution, s: <input name=\"r\" size=\"8\" value=\"0.0001\"><br>\n\
+    Method: <input name=\"X\" size=\"8\"> Header: <input name=\"H\" size=\"30\"><br>\n\
+    Payload:<br><textarea name=\"payload\" rows=\"3\" cols=\"75\"></textarea><br>\n\
+    <label><input type=\"radio\" name=\"runner\" value=\"http\" checked>http, tcp, udp</label> \
+    <label><input type=\"checkbox\" name=\"stdclient\" checked>Go's client</label> \
+    <label><input type=\"checkbox\" name=\"h2\">h2</label> \
+    <label><input type=\"checkbox\" name=\"https-insecure\">https insecure</label> \
+    Resolve: <input name=\"resolve\" size=\"12\"><br>\n\
+    <label><input type=\"radio\" name=\"runner\" value=\"grpc\">grpc</label> \
+    <label><input type=\"checkbox\" name=\"grpc-secure\">TLS</label> \
+    <label><input type=\"checkbox\" name=\"ping\">ping</label> \
+    Ping delay: <input name=\"grpc-ping-delay\" size=\"6\"> \
+    Health service: <input name=\"healthservice\" size=\"6\"><br>\n\
+    <label><input type=\"checkbox\" name=\"json\">JSON</label> \
+    <label><input type=\"checkbox\" name=\"save\" checked>save</label>\n\
     <input type=\"submit\" name=\"load\" value=\"Start\"> \
-    <input type=\"submit\" name=\"stop\" value=\"Stop\">\n</form>\n";
+    <input type=\"submit\" name=\"stop\" value=\"Stop\">\n</form>\n\
+    <p><a href=\"browse\">Saved results</a>, also as <a href=\"data/\">JSON</a></p>\n\
+    <form action=\"rest/dns\">Addresses of <input name=\"name\" size=\"40\"> \
+    <input type=\"submit\" value=\"Look up\"></form>\n\
+    <p><a href=\"rest/status\">Runs</a>, <a href=\"flags\">flags</a></p>\n";
 
-/// The figures and the buckets of a result.
-pub(super) fn result(name: &str, document: &[u8]) -> String {
-    let mut page = head(&escaped(name));
-    let Ok(result) = serde_json::from_slice::<Value>(document) else {
-        return page + "<p>This file is not JSON.</p></body></html>\n";
-    };
-    page.push_str("<table>\n");
-    for key in [
-        "RunType",
-        "Labels",
-        "URL",
-        "Destination",
-        "StartTime",
-        "RequestedQPS",
-        "ActualQPS",
-        "RequestedDuration",
-        "NumThreads",
-        "Verdict",
-    ] {
-        let shown = match &result[key] {
-            Value::Null => continue,
-            Value::String(text) => escaped(text),
-            other => escaped(&other.to_string()),
-        };
-        let _ = writeln!(page, "<tr><th>{key}</th><td>{shown}</td></tr>");
-    }
-    page.push_str("</table>\n");
-    for (title, key) in [
-        ("Response time", "DurationHistogram"),
-        ("Response time, corrected", "CorrectedDurationHistogram"),
-        ("Errors", "ErrorsDurationHistogram"),
-    ] {
-        histogram(&mut page, title, &result[key]);
-    }
-    page + "</body></html>\n"
+/// A form for a list of results to copy.
+pub(super) fn sync() -> String {
+    let form = "<form>\nList of results (TSV, or XML of a bucket): \
+                <input name=\"url\" size=\"60\"> <input type=\"submit\" value=\"Copy\">\n\
+                </form>\n</body></html>\n";
+    head("copy results") + form
 }
 
-fn histogram(page: &mut String, title: &str, histogram: &Value) {
-    let Some(rows) = histogram["Data"].as_array() else { return };
-    let ms = |value: &Value| value.as_f64().unwrap_or_default() * 1000.0;
-    let _ = writeln!(page, "<h2>{title}</h2>\n<p>{} calls</p>\n<table>", histogram["Count"]);
-    for it in histogram["Percentiles"].as_array().into_iter().flatten() {
-        let (percent, value) = (&it["Percentile"], ms(&it["Value"]));
-        let _ = writeln!(page, "<tr><th>p{percent}</th><td>{value:.3} ms</td></tr>");
-    }
-    page.push_str("</table>\n<table><tr><th>from ms<th>to ms<th>%<th>calls</tr>\n");
-    for row in rows {
-        let (start, end) = (ms(&row["Start"]), ms(&row["End"]));
-        let percent = row["Percent"].as_f64().unwrap_or_default();
-        let count = &row["Count"];
-        let _ = writeln!(page, "<tr><td>{start:.3}<td>{end:.3}<td>{percent:.2}<td>{count}</tr>");
-    }
-    page.push_str("</table>\n");
+/// What the program can be started with.
+pub(super) fn flags() -> String {
+    let note = "No flag can be changed while the server runs.";
+    format!("{}<p>{note}</p>\n<pre>{}</pre>\n</body></html>\n", head("flags"), escaped(&help()))
 }
 
 /// What a request was like.
@@ -156,7 +125,8 @@ pub(super) fn debug(asked: &Asked, started: (Instant, WallTime)) -> Response {
     text(200, &page)
 }
 
-fn head(title: &str) -> String {
+/// Everything before the content of a page.
+pub(super) fn head(title: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html><head><title>Φορτίο v{}</title>{STYLE}</head>\n<body>\n\
          <h1>Φορτίο (fortio) v{} {title}</h1>\n",
@@ -165,12 +135,15 @@ fn head(title: &str) -> String {
     )
 }
 
-fn escaped(text: &str) -> String {
+/// A text that is nothing but text in an element and in a quoted attribute.
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_server::Client;
+
     use super::*;
 
     #[test]
@@ -183,15 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_shown_without_markup_of_its_own() {
-        let document = br#"{"Labels":"<script>","DurationHistogram":{"Count":2,"Data":[
-            {"Start":0.001,"End":0.002,"Percent":100,"Count":2}],
-            "Percentiles":[{"Percentile":50,"Value":0.0015}]}}"#;
-        let page = result("x.json", document);
-        assert!(page.contains("&lt;script&gt;") && !page.contains("<script>"), "{page}");
-        assert!(page.contains("<tr><td>1.000<td>2.000<td>100.00<td>2</tr>"), "{page}");
-        assert!(page.contains("p50</th><td>1.500 ms"), "{page}");
-        assert!(result("x.json", b"no").contains("not JSON"));
+    fn the_form_asks_for_what_a_run_can_have() {
+        let page = front((Instant::now(), WallTime { unix_ns: 0, offset_s: 0 }));
+        for name in ["url", "qps", "t", "n", "c", "p", "r", "save", "json", "load", "runner"] {
+            assert!(page.contains(&format!(" name=\"{name}\"")), "{name}: {page}");
+        }
+        assert!(flags().contains("\n  -qps rate\n") && !flags().contains("<script"));
     }
 
     #[test]
@@ -203,6 +173,7 @@ mod tests {
             body: b"hello".to_vec(),
             peer: ([127, 0, 0, 1], 9).into(),
             is_secure: false,
+            client: Client::default(),
         };
         let started = (Instant::now(), WallTime { unix_ns: 0, offset_s: 0 });
         let body = String::from_utf8(debug(&asked, started).body).expect("text");

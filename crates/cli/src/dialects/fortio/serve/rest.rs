@@ -1,6 +1,7 @@
 //! Runs that clients start, look at and stop over REST.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -78,7 +79,11 @@ impl Runs {
         self.lock().open.insert(run_id, run);
         let folder = saves.then(|| site.folder().to_owned());
         let runs = self.clone();
-        let carry_out = move || runs.carry_out(&command, &id, folder.as_deref());
+        // Without an end, nobody would hear of a run whose client has left.
+        let is_endless = command.exactly == 0 && command.duration_ns == 0;
+        let client = asked.client.clone();
+        let waits = move || is_async || !is_endless || !client.has_left();
+        let carry_out = move || runs.carry_out(&command, &id, folder.as_deref(), waits);
         if !is_async {
             return carry_out();
         }
@@ -87,9 +92,15 @@ impl Runs {
         json(200, &answer)
     }
 
-    fn carry_out(&self, command: &Command, id: &str, folder: Option<&std::path::Path>) -> Response {
+    fn carry_out(
+        &self,
+        command: &Command,
+        id: &str,
+        folder: Option<&Path>,
+        waits: impl Fn() -> bool,
+    ) -> Response {
         let run_id = command.run_id;
-        let measured = measure(command, |handle| {
+        let started = |handle: Handle| {
             let mut state = self.lock();
             let Some(run) = state.open.get_mut(&run_id) else { return };
             if run.state == STOPPING {
@@ -99,8 +110,8 @@ impl Runs {
             }
             run.options = Some(RunOptions::of(command, id));
             run.handle = Some(handle);
-        });
-        let response = match measured {
+        };
+        let response = match measure(command, started, waits) {
             Ok(mut result) => {
                 id.clone_into(&mut result.id);
                 saved(&result, folder)
@@ -187,7 +198,7 @@ impl Runs {
 }
 
 /// A result as an answer; it goes to the folder first, if there is one.
-fn saved(result: &fortio::result::FortioResult, folder: Option<&std::path::Path>) -> Response {
+fn saved(result: &fortio::result::FortioResult, folder: Option<&Path>) -> Response {
     let failed = |what: &str, why: &str| json(500, &RestError::new(what, Some(why)));
     if let Some(folder) = folder {
         let document = match fortio::json::file(result) {

@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Instant;
 
 use plimsoll_core::secret::percent_decoded;
+use plimsoll_core::units::counted;
 use plimsoll_dialect::WallTime;
 use plimsoll_dialect::fortio::rest::Arguments;
 use plimsoll_dialect::fortio::{Serve, ServeKind};
@@ -21,7 +22,7 @@ use plimsoll_server::{Asked, Handle, Reply, Response};
 
 use super::super::{Refused, now};
 use super::rest::{Runs, json};
-use super::{client, data, pages};
+use super::{client, data, pages, results, sync};
 
 /// Requests that are worked on at a time; further ones get a 503.
 const REQUESTS_MAX: usize = 256;
@@ -114,6 +115,9 @@ impl Shared {
         if !debug.is_empty() && path == format!("{debug}/metrics") {
             return text(200, &self.runs.metrics());
         }
+        if !debug.is_empty() && path.starts_with(&format!("{debug}/pprof")) {
+            return unprofiled();
+        }
         let root = self.serve.ui_path.trim_end_matches('/');
         let Some(rest) = path.strip_prefix(root) else { return not_found() };
         let Some(rest) = rest.strip_prefix('/') else {
@@ -121,10 +125,12 @@ impl Shared {
             return Response { status: 301, fields, body: Vec::new() };
         };
         match rest.split_once('/') {
-            Some(("data", "")) => html(&pages::list(&data::names(&self.folder))),
+            Some(("data", "")) => html(200, &pages::list(&data::names(&self.folder))),
             Some(("data", "index.tsv")) => self.index(asked),
             Some(("data", name)) => self.result(&percent_decoded(name)),
-            _ if self.serve.kind == ServeKind::Report => self.page(asked),
+            _ if self.serve.kind == ServeKind::Report || rest == "browse" => self.browse(asked),
+            _ if rest == "sync" && self.serve.fetches => self.sync(asked),
+            _ if rest == "flags" => html(200, &pages::flags()),
             Some(("rest", what)) if RESTS.contains(&what) => self.rest(what, asked),
             Some(("fetch", place)) if self.serve.fetches => fetched(&with_query(place, asked)),
             Some(("fetch2", "")) if self.serve.fetches => {
@@ -148,21 +154,38 @@ impl Shared {
         }
     }
 
-    /// The page with a form and the results; a form that was sent starts or stops a run.
+    /// The page with a form; a form that was sent starts or stops a run.
     fn page(&self, asked: &Asked) -> Response {
         let arguments = Arguments::read(&asked.target, b"").unwrap_or_default();
-        let is_report = self.serve.kind == ServeKind::Report;
-        if !is_report && arguments.text("load") == "Start" {
-            return self.runs.run(&arguments, asked, self);
+        if arguments.text("load") == "Start" {
+            let answer = self.runs.run(&arguments, asked, self);
+            return if arguments.is_on("json") { answer } else { results::of_run(answer) };
         }
-        if !is_report && arguments.text("stop") == "Stop" {
+        if arguments.text("stop") == "Stop" {
             return self.runs.stop(&arguments, &self.data_url(asked));
         }
-        let name = arguments.text("url");
-        if let Some(document) = data::read(&self.folder, name) {
-            return html(&pages::result(name, &document));
+        html(200, &pages::front(self.started))
+    }
+
+    /// Saved results. fortio has their list at the top where it shows nothing else.
+    fn browse(&self, asked: &Asked) -> Response {
+        let arguments = Arguments::read(&asked.target, b"").unwrap_or_default();
+        results::browse(&self.folder, &arguments, self.serve.kind == ServeKind::Report)
+    }
+
+    /// Copies the results of a list.
+    fn sync(&self, asked: &Asked) -> Response {
+        let arguments = Arguments::read(&asked.target, b"").unwrap_or_default();
+        let url = arguments.text("url");
+        if url.is_empty() {
+            return html(200, &pages::sync());
         }
-        html(&pages::front(&data::names(&self.folder), self.started, is_report))
+        match sync::once(url, &self.folder) {
+            Ok(copied) => {
+                html(200, &results::message(&format!("{} copied.", counted(copied, "new result"))))
+            }
+            Err(why) => html(400, &results::message(&why)),
+        }
     }
 
     /// What stands before the names of results, for this client.
@@ -231,7 +254,13 @@ pub(super) fn text(status: u16, body: &str) -> Response {
     Response { status, fields, body: body.as_bytes().to_vec() }
 }
 
-fn html(body: &str) -> Response {
+pub(super) fn html(status: u16, body: &str) -> Response {
     let fields = vec![("Content-Type", "text/html; charset=UTF-8".to_owned())];
-    Response { status: 200, fields, body: body.as_bytes().to_vec() }
+    Response { status, fields, body: body.as_bytes().to_vec() }
+}
+
+/// What the address of Go's profiler says.
+fn unprofiled() -> Response {
+    let process = std::process::id();
+    text(501, &format!("profiles are taken with perf: perf record -g -p {process}\n"))
 }

@@ -1,5 +1,5 @@
-//! `-sync URL`: fetches the results that an `index.tsv` or a bucket lists and that are not there
-//! yet.
+//! `-sync URL`, and the page `sync`: fetches the results that an `index.tsv` or a bucket lists and
+//! that are not there yet.
 
 use std::path::Path;
 use std::thread;
@@ -15,12 +15,12 @@ use super::data;
 /// The most parts of a list; a bucket gives a thousand objects in each.
 const PARTS_MAX: usize = 100;
 
-/// Fetches what a list has, from part to part.
+/// Fetches what a list has, from part to part; gives the number of results that are new.
 ///
 /// # Errors
 /// The first thing that fails, in one line.
-pub(super) fn once(url: &str, folder: &Path) -> Result<(), String> {
-    let mut at = url.to_owned();
+pub(super) fn once(url: &str, folder: &Path) -> Result<u64, String> {
+    let (mut at, mut copied) = (url.to_owned(), 0);
     for _ in 0..PARTS_MAX {
         let text = String::from_utf8(fetch_whole(&at)?);
         let text = text.map_err(|_| "the list is not text".to_owned())?;
@@ -31,9 +31,10 @@ pub(super) fn once(url: &str, folder: &Path) -> Result<(), String> {
             }
             let document = fetch_whole(&url).map_err(|why| format!("{url}: {why}"))?;
             data::write(folder, &name, &document).map_err(|error| format!("{name}: {error}"))?;
+            copied += 1;
         }
         match next {
-            None => return Ok(()),
+            None => return Ok(copied),
             Some(next) if next == at => return Err("the list goes on with itself".to_owned()),
             Some(next) => at = next,
         }
