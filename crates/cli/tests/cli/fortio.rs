@@ -268,10 +268,23 @@ fn redirects_belong_to_their_call() {
         let body_bytes = if flags.contains(&"abc") { 3 } else { 0 };
         assert_eq!(document["Sizes"]["Max"], body_bytes, "{flags:?}");
     }
+    // As with Go's client, calls that go on and on come to nothing.
+    let circle = crate::fortio_echo::serve(|mut stream| {
+        use std::io::{Read as _, Write as _};
+        let answer = b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n";
+        while stream.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {
+            let _ = stream.write_all(answer);
+        }
+    });
+    let endless = load(&["-L", "-n", "4", "-json", "-"], &format!("http://{circle}"));
+    assert_eq!(endless.code, Some(0), "{endless:?}");
+    let document: Value = serde_json::from_str(&endless.stdout).expect("JSON");
+    assert_eq!(document["RetCodes"], serde_json::json!({ "-1": 4 }), "{document}");
+    assert!(endless.stderr.contains("more than 9 redirects for one request"), "{endless:?}");
     let elsewhere = load(&["-L"], &url("?status=302&header=Location:http://192.0.2.1/"));
     assert_eq!(elsewhere.code, Some(1), "{elsewhere:?}");
     let last = elsewhere.stderr.lines().last().expect("a line");
-    assert!(last.starts_with("Aborting because of error 302 for http://"), "{last}");
+    assert!(last.starts_with("Aborting because of error -1 for http://"), "{last}");
     assert!(
         last.ends_with(": to \"http://192.0.2.1/\", which is not on this server: not followed")
     );

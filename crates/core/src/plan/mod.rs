@@ -135,7 +135,8 @@ pub struct Draft {
     pub redirects: u32,
     /// Whether a request and the redirects that it is sent on by are one call, as in Go's client:
     /// with the status of the last response, and the time until that is complete. 301, 302 and 303
-    /// make any method but HEAD a GET then.
+    /// make any method but HEAD a GET then. A call that is sent on too often, or to another server,
+    /// is broken.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub joins_redirects: bool,
     /// Whether each connection keeps the cookies it is given.

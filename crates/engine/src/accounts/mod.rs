@@ -327,14 +327,19 @@ impl Accounts {
     /// Closes the account of an exchange that ends with its connection.
     pub(crate) fn abandon(&mut self, id: ExchangeId, now_ns: u64, outcome: Outcome) {
         let exchange = self.exchanges.end(id);
+        self.lose(id, &exchange, now_ns, outcome);
+    }
+
+    /// Closes the account of an exchange that has ended without a whole response.
+    fn lose(&mut self, id: ExchangeId, exchange: &Exchange, now_ns: u64, outcome: Outcome) {
         let mut moments = exchange.moments;
         // Its connect failed: the service it did not get began with the attempt.
         if moments.sent_ns == 0 {
             moments.sent_ns = moments.started_ns;
         }
-        self.recorder(&exchange).ended(&moments, now_ns, outcome, exchange.place);
-        self.note_lost(&exchange, now_ns);
-        self.tell(id, &exchange, outcome, now_ns);
+        self.recorder(exchange).ended(&moments, now_ns, outcome, exchange.place);
+        self.note_lost(exchange, now_ns);
+        self.tell(id, exchange, outcome, now_ns);
     }
 
     /// Closes the account of an exchange that timed out while its connection goes on.

@@ -29,8 +29,18 @@ pub(crate) struct Reading<'w> {
 struct Judged {
     /// As expected.
     ok: bool,
-    /// A redirect that is followed: its user learns what comes of that.
-    is_followed: bool,
+    redirect: Redirect,
+}
+
+/// What becomes of a response that redirects its request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Redirect {
+    /// It is none, or redirects are taken as they are.
+    None,
+    /// Its user learns what comes of that.
+    Followed,
+    /// It leads where the plan does not go.
+    Refused,
 }
 
 /// What there is to do afterwards.
@@ -142,16 +152,19 @@ impl Reading<'_> {
         if let Some(calls) = &accounts.calls {
             ok &= calls.is_met(id, checks);
         }
-        let mut judged = Judged { ok, is_followed: false };
+        let mut judged = Judged { ok, redirect: Redirect::None };
         if !judged.ok || accounts.wants.judges() {
             judged = self.judge(id, &exchange, response);
         }
-        if judged.is_followed && self.accounts.wants.joins_redirects {
-            // Its account is closed with the last response.
+        if judged.redirect != Redirect::None && self.accounts.wants.joins_redirects {
+            // Its account is closed with the last response. Without that it has none.
+            if judged.redirect == Redirect::Refused {
+                self.accounts.lose(id, &exchange, self.at_ns, Outcome::Broken);
+            }
             return;
         }
         self.after.measured += u64::from(exchange.measured);
-        let is_followed = judged.is_followed;
+        let is_followed = judged.redirect == Redirect::Followed;
         let outcome = self.accounts.completed(id, &exchange, response, judged, self.at_ns);
         if !is_followed {
             self.accounts.tell(id, &exchange, outcome, self.read_ns);
@@ -169,7 +182,7 @@ impl Reading<'_> {
         if let Some(calls) = calls {
             unmet = unmet.or_else(|| calls.unmet(id, checks));
         }
-        let mut is_followed = false;
+        let mut redirect = Redirect::None;
         if let Some(inspection) = exchanges.inspection(id) {
             unmet = unmet.or_else(|| inspection.unmet(checks));
             if wants.redirects {
@@ -178,22 +191,25 @@ impl Reading<'_> {
                     Ok(Some(hop)) => {
                         // Expectations apply to the place it leads to.
                         unmet = None;
-                        is_followed = true;
+                        redirect = Redirect::Followed;
                         let joins = wants.joins_redirects;
                         let next = Waiting::redirected(exchange, hop, self.at_ns, joins);
                         self.users.wait(self.user, next);
                     }
                     // That it was not followed says more than that its status is a redirect's.
-                    Err(refused) => unmet = Some(refused),
+                    Err(refused) => {
+                        unmet = Some(refused);
+                        redirect = Redirect::Refused;
+                    }
                 }
             }
         }
-        let ok = is_followed || (meets && unmet.is_none());
+        let ok = redirect == Redirect::Followed || (meets && unmet.is_none());
         if let Some(unmet) = unmet {
             let recorder = observer.recorder(exchange.measured);
             recorder.error(Phase::Receiving, unmet.kind, 1, || unmet.text);
         }
-        Judged { ok, is_followed }
+        Judged { ok, redirect }
     }
 
     /// Writes down an exchange that the server ended without a whole response.
@@ -256,7 +272,7 @@ impl Accounts {
         id: ExchangeId,
         exchange: &Exchange,
         response: Response,
-        Judged { mut ok, is_followed }: Judged,
+        Judged { mut ok, redirect }: Judged,
         at_ns: u64,
     ) -> Outcome {
         let Self { exchanges, observer, notes, wants, resumes, .. } = self;
@@ -298,7 +314,7 @@ impl Accounts {
             recorder.called(calls.code(id));
         }
         recorder.ended(&moments, at_ns, outcome, exchange.place);
-        if is_followed && self.resumes {
+        if redirect == Redirect::Followed && self.resumes {
             self.exchanges.free(id);
         }
         outcome

@@ -220,7 +220,7 @@ fn calls_with_their_redirects_become_gets_and_time_out_as_a_whole() {
     assert_eq!((ledger.scheduled, ledger.timed_out, ledger.ok), (2, 2, 0));
 
     let sum = simple(&plan, Answer::With(302, "Location: /", MS)).sum();
-    assert_eq!((sum.ledger.scheduled, sum.ledger.failed, sum.status[302]), (2, 2, 2));
+    assert_eq!((sum.ledger.scheduled, sum.ledger.broken, sum.status[302]), (2, 2, 0));
     assert_eq!(error(&sum, "redirect_limit"), 2);
 }
 

@@ -199,9 +199,7 @@ fn cold(command: &Command, failure: &FirstFailure) -> Refused {
     let (target, FirstFailure { bytes, reason, .. }) = (&command.target, failure);
     Refused(match (&command.call, bad) {
         (None, Some(status)) => {
-            let is_redirect = command.follows_redirects && (300..400).contains(status);
-            let why = if is_redirect { format!(": {reason}") } else { String::new() };
-            format!("Aborting because of error {status} for {target} ({bytes} bytes){why}")
+            format!("Aborting because of error {status} for {target} ({bytes} bytes)")
         }
         (None, None) => format!("Aborting because of error -1 for {target} (0 bytes): {reason}"),
         (Some(_), _) => format!("Aborting because of a call of {target} that failed: {reason}"),
