@@ -269,13 +269,8 @@ fn redirects_belong_to_their_call() {
         assert_eq!(document["Sizes"]["Max"], body_bytes, "{flags:?}");
     }
     // As with Go's client, calls that go on and on come to nothing.
-    let circle = crate::fortio_echo::serve(|mut stream| {
-        use std::io::{Read as _, Write as _};
-        let answer = b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n";
-        while stream.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {
-            let _ = stream.write_all(answer);
-        }
-    });
+    let circle =
+        always_answering(b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n");
     let endless = load(&["-L", "-n", "4", "-json", "-"], &format!("http://{circle}"));
     assert_eq!(endless.code, Some(0), "{endless:?}");
     let document: Value = serde_json::from_str(&endless.stdout).expect("JSON");
@@ -288,6 +283,29 @@ fn redirects_belong_to_their_call() {
     assert!(
         last.ends_with(": to \"http://192.0.2.1/\", which is not on this server: not followed")
     );
+}
+
+/// The address of a server that answers each request with these bytes.
+fn always_answering(answer: &'static [u8]) -> std::net::SocketAddr {
+    crate::fortio_echo::serve(move |mut stream| {
+        use std::io::{Read as _, Write as _};
+        while stream.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {
+            let _ = stream.write_all(answer);
+        }
+    })
+}
+
+/// What comes beyond the answer fails no call, and the log does not say so.
+#[test]
+fn bytes_to_spare_are_not_failed_calls() {
+    let server = always_answering(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nabc");
+    let flags = ["-n", "4", "-qps", "0", "-c", "1", "-json", "-"];
+    let finished = load(&flags, &format!("http://{server}"));
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let document: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    assert_eq!(document["RetCodes"], serde_json::json!({ "200": 4 }));
+    let says = |text: &str| finished.stderr.contains(&format!("\"msg\":\"{text}\""));
+    assert!(says("Bytes that answer no call") && !says("Calls failed"), "{}", finished.stderr);
 }
 
 /// Nobody is there: each call fails where that is to be counted, as with fortio.
