@@ -84,7 +84,7 @@ pub(crate) fn connections(result: &RunResult) -> Vec<String> {
     }
     let opened = counted(connections.opened, "connection");
     let mut words = vec![match connections.open_max {
-        // Those of virtual users are not counted at any one time.
+        // Documents of earlier versions lack it for virtual users.
         0 => format!("{opened} opened"),
         most => format!("{opened} opened, {} at once at most", format_count(most)),
     }];

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::facts::{counted, printable};
 use crate::text::Style;
-use crate::text::table::{labelled, shorten, table, wrap};
+use crate::text::table::{labelled, shorten_apart, table, wrap};
 
 /// Writes the report.
 ///
@@ -139,21 +139,26 @@ fn one(case: &CaseContrast, width: usize) -> Vec<String> {
     lines
 }
 
+/// The most characters of a case's name.
+const NAME_ROOM: usize = 25;
+
 /// The deciding measure of each case.
 fn several(cases: &[CaseContrast], style: Style) -> Vec<String> {
     if cases.is_empty() {
         return Vec::new();
     }
     let head = ["Case", "", "base", "new", "ratio", "from", "to", "shows", ""];
-    let row = |case: &CaseContrast| {
-        let name = case_name(&case.server, &case.load);
-        let mut row = vec![shorten(&printable(&name), 25), case.headline.measure.to_string()];
+    let names = cases.iter().map(|case| case_name(&case.server, &case.load));
+    let names: Vec<String> = names.map(|name| printable(&name)).collect();
+    let row = |(case, name): (&CaseContrast, String)| {
+        let mut row = vec![name, case.headline.measure.to_string()];
         row.extend(cells(&case.headline));
         row.push(style.paint(color(case.decision), case_word(case)));
         row
     };
-    let rows: Vec<Vec<String>> =
-        std::iter::once(head.map(str::to_owned).to_vec()).chain(cases.iter().map(row)).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(head.map(str::to_owned).to_vec())
+        .chain(cases.iter().zip(shorten_apart(&names, NAME_ROOM)).map(row))
+        .collect();
     let mut rows = table(&rows, 2, style.columns()).into_iter();
     let mut lines: Vec<String> = rows.next().into_iter().collect();
     for (case, row) in cases.iter().zip(rows.by_ref()) {

@@ -3,7 +3,7 @@
 use plimsoll_core::RunResult;
 
 use super::Style;
-use super::table::{shorten, table, wrap};
+use super::table::{shorten_apart, table, wrap};
 use super::times::footnote;
 use crate::custom::{self, OTHERS_HEAD, Row, TRENDS_HEAD};
 use crate::facts::printable;
@@ -35,12 +35,12 @@ fn lines(head: &[&str], words: usize, rows: &[Row], width: usize) -> Vec<String>
         return Vec::new();
     }
     let head = [&["Metric"], head].concat().into_iter().map(str::to_owned).collect();
-    let row = |row: &Row| {
+    let names: Vec<String> = rows.iter().take(ROWS_SHOWN).map(|row| printable(&row.name)).collect();
+    let row = |(row, name): (&Row, String)| {
         let indent = if row.is_tagged { "  " } else { "" };
-        let name = format!("{indent}{}", shorten(&printable(&row.name), NAME_ROOM));
-        [vec![name], row.cells.clone()].concat()
+        [vec![format!("{indent}{name}")], row.cells.clone()].concat()
     };
-    let shown = rows.iter().take(ROWS_SHOWN).map(row);
+    let shown = rows.iter().zip(shorten_apart(&names, NAME_ROOM)).map(row);
     let cells: Vec<Vec<String>> = std::iter::once(head).chain(shown).collect();
     let mut lines = table(&cells, words, width);
     let more = rows.len().saturating_sub(ROWS_SHOWN);

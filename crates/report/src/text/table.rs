@@ -124,6 +124,41 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// The names of a table's rows in at most `width` characters. Names that differ look different. If
+/// they would be cut alike, they are cut in the middle. If that does not help, they get numbers.
+pub(crate) fn shorten_apart(names: &[String], width: usize) -> Vec<String> {
+    let mut short: Vec<String> = names.iter().map(|name| shorten(name, width)).collect();
+    for at in alike(names, &short) {
+        short[at] = shorten_middle(&names[at], width);
+    }
+    for (number, at) in alike(names, &short).into_iter().enumerate() {
+        let number = format!(" #{}", number + 1);
+        let room = width.saturating_sub(number.chars().count());
+        short[at] = shorten(&names[at], room) + &number;
+    }
+    short
+}
+
+/// Which of the names look like another one.
+fn alike(names: &[String], short: &[String]) -> Vec<usize> {
+    let is_alike = |at: &usize| {
+        let mut others = names.iter().zip(short);
+        others.any(|(name, shown)| *name != names[*at] && *shown == short[*at])
+    };
+    (0..names.len()).filter(is_alike).collect()
+}
+
+/// The beginning and the end of a text, in at most `width` characters.
+fn shorten_middle(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    if count <= width {
+        return text.to_owned();
+    }
+    let behind = width.saturating_sub(1) / 2;
+    let before: String = text.chars().take(width.saturating_sub(1) - behind).collect();
+    before + "…" + &text.chars().skip(count - behind).collect::<String>()
+}
+
 /// Breaks a text into lines of at most `width` characters, the first behind `first` and the others
 /// behind `next`. It breaks at spaces, but not within `17 188` or before a unit. A word that is
 /// longer than a line is broken where the line ends.
@@ -195,6 +230,22 @@ mod tests {
 
     fn owned(lines: &[&str]) -> Vec<String> {
         lines.iter().map(|line| (*line).to_owned()).collect()
+    }
+
+    #[test]
+    fn names_that_differ_look_different() {
+        for (names, want) in [
+            (&["http://a/b", "x"][..], &["http://a…", "x"][..]),
+            // Cut alike, they show their ends.
+            (&["http://a/b/1", "http://a/b/2", "x"], &["http…/b/1", "http…/b/2", "x"]),
+            // The ends are alike, too.
+            (&["http://a/1/items", "http://a/2/items"], &["http:… #1", "http:… #2"]),
+            // The same name twice is the same twice, and what looks cut may be a whole name.
+            (&["http://a/b", "http://a/b"], &["http://a…", "http://a…"]),
+            (&["http://a…", "http://a/b"], &["http://a…", "http…/a/b"]),
+        ] {
+            assert_eq!(shorten_apart(&owned(names), 9), owned(want), "{names:?}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use plimsoll_core::units::{format_count, format_ns, format_rate, three_digits};
 use plimsoll_core::{Histogram, RunResult};
 
 use super::Style;
-use super::table::{beside, fits, labelled, shorten, table, wrap};
+use super::table::{beside, fits, labelled, shorten_apart, table, wrap};
 use crate::Clock;
 use crate::facts::{self, FEW_BEYOND, QUANTILES, Tail, printable};
 use crate::parts::{self, Row, Step};
@@ -40,13 +40,14 @@ pub(super) fn stages(result: &RunResult, style: Style) -> Vec<String> {
     let mut head = vec![format!("Stage ({})", steps.len())];
     head.extend(["target/s", "achieved/s"].map(str::to_owned));
     head.extend(COUNTS_AND_TIMES.map(str::to_owned));
-    let row = |step: &Step| {
+    let row = |(step, name): (&Step, String)| {
         let achieved = step.achieved_rps.map_or_else(|| "-".to_owned(), format_rate);
-        let mut cells = vec![name(&step.row, style), format_rate(step.target_rps), achieved];
+        let mut cells = vec![name, format_rate(step.target_rps), achieved];
         cells.extend(counts_and_times(&step.row, style));
         cells
     };
-    let shown = steps.iter().take(PARTS_SHOWN).map(row);
+    let names = names(steps.iter().map(|step| &step.row), style);
+    let shown = steps.iter().zip(names).map(row);
     let mut rows: Vec<Vec<String>> = std::iter::once(head).chain(shown).collect();
     if !fits(&rows, style.columns()) {
         // The name of a stage has its rates, too, so these go below rather than the maximum.
@@ -83,22 +84,23 @@ fn parts(label: &str, rows: &[Row], style: Style) -> Vec<String> {
     }
     let mut head = vec![label.to_owned()];
     head.extend(COUNTS_AND_TIMES.map(str::to_owned));
-    let line = |row: &Row| {
-        let mut cells = vec![name(row, style)];
+    let line = |(row, name): (&Row, String)| {
+        let mut cells = vec![name];
         cells.extend(counts_and_times(row, style));
         cells
     };
-    let shown = rows.iter().take(PARTS_SHOWN).map(line);
+    let shown = rows.iter().zip(names(rows.iter(), style)).map(line);
     let rows_shown: Vec<Vec<String>> = std::iter::once(head).chain(shown).collect();
     let mut lines = table(&rows_shown, 1, style.columns());
     lines.extend(more(rows.len()));
     lines
 }
 
-/// Names of any length leave room for the figures.
-fn name(row: &Row, style: Style) -> String {
+/// The names of the rows that are shown. Names of any length leave room for the figures.
+fn names<'r>(rows: impl Iterator<Item = &'r Row>, style: Style) -> Vec<String> {
     let room = style.columns().saturating_sub(FIGURES_ROOM).max(NAME_ROOM);
-    shorten(&printable(&row.name), room)
+    let shown = rows.take(PARTS_SHOWN).map(|row| printable(&row.name));
+    shorten_apart(&shown.collect::<Vec<String>>(), room)
 }
 
 fn counts_and_times(row: &Row, style: Style) -> [String; 5] {
