@@ -1,7 +1,6 @@
 //! `plimsoll demo`: a tour of a quarter of a minute. It loads a server that stops answering for
 //! 300 ms at a fixed rate, and shows what a closed loop would have reported about the same server.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use plimsoll_core::plan::{Draft, Endpoint};
@@ -13,7 +12,7 @@ use plimsoll_runner::Beside;
 use plimsoll_server::{Faults, Role, ServeOptions, ServerOptions, Stall, start};
 
 use crate::args::DemoFlags;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::output_args::{Format, OutputFlags};
 use crate::outputs::{Outputs, is_stdout};
 use crate::run::{Loaded, Shown, load};
@@ -113,11 +112,5 @@ fn lesson(open: &RunResult, closed: &RunResult, flags: &DemoFlags) -> Result<(),
     let width = columns(true);
     let lines = sentences.iter().flat_map(|sentence| wrap("", "", sentence, width));
     let text: String = lines.fold("\n".to_owned(), |text, line| text + &line + "\n");
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Exit::CouldNotRun(format!("stdout: {error}")))
-        }
-        _ => Ok(()),
-    }
+    exit::write(text.as_bytes())
 }

@@ -54,13 +54,26 @@ impl From<anyhow::Error> for Exit {
 
 /// Writes what was asked for to stdout.
 pub(crate) fn print(text: &str) -> ExitCode {
+    write(text.as_bytes()).map_or_else(Exit::report, |()| ExitCode::SUCCESS)
+}
+
+/// Writes to stdout.
+///
+/// # Errors
+/// What keeps it from being written, which is a reason for code 1.
+pub(crate) fn write(bytes: &[u8]) -> Result<(), Exit> {
+    to_stdout(bytes).map_err(|error| Exit::CouldNotRun(format!("stdout: {error}")))
+}
+
+/// Writes to stdout. A reader that has gone away has read enough.
+///
+/// # Errors
+/// What keeps it from being written.
+pub(crate) fn to_stdout(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // A reader that has gone away has read enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(&format!("stdout: {error}"), COULD_NOT_RUN)
-        }
-        _ => ExitCode::SUCCESS,
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
 }
 

@@ -8,7 +8,6 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,7 +17,7 @@ use plimsoll_core::result::Tool;
 use plimsoll_outputs::Feed;
 
 use crate::ending::say;
-use crate::exit::{COULD_NOT_RUN, Exit, GATE, USAGE, VERDICT};
+use crate::exit::{self, COULD_NOT_RUN, Exit, GATE, USAGE, VERDICT};
 use crate::feed;
 use crate::load::Load;
 use crate::output_args::{Format, OutputFlags};
@@ -290,15 +289,7 @@ impl<'a> Turn<'a> {
         };
         let Some(name) = self.job.name.filter(|_| of > 1 && is_headed) else { return Ok(()) };
         let gap = if self.has_spoken.replace(true) { "\n" } else { "" };
-        let mut out = io::stdout().lock();
-        let written = writeln!(out, "{gap}== {name} ({index} of {of}) ==");
-        match written.and_then(|()| out.flush()) {
-            // A reader that has gone away has read enough.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Exit::CouldNotRun(format!("stdout: {error}")))
-            }
-            _ => Ok(()),
-        }
+        exit::write(format!("{gap}== {name} ({index} of {of}) ==\n").as_bytes())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The reports of a study: written beside it after a lab, or again from its document.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -10,7 +10,7 @@ use plimsoll_report::json;
 use plimsoll_report::study::{csv, html, markdown, text};
 use plimsoll_report::text::Style;
 
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::output_args::{Format, OutputFlags};
 use crate::outputs::{check_stdout, has_report_on_stdout, is_stdout};
 use crate::terminal::{columns, has_color};
@@ -38,13 +38,7 @@ pub(crate) fn print(study: &Study, format: Format, no_color: bool) -> Result<(),
     let color = has_color(no_color);
     let mut report = Vec::new();
     write(study, format, Style { color, width: columns(true) }, &mut report)?;
-    match io::stdout().lock().write_all(&report) {
-        // A reader that has gone away has read enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(anyhow::Error::new(error).context("stdout").into())
-        }
-        _ => Ok(()),
-    }
+    exit::write(&report)
 }
 
 /// Writes what the flags of `report` ask for.

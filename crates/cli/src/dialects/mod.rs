@@ -22,7 +22,7 @@ use plimsoll_report::text;
 
 use crate::args::{Original, run_definition};
 use crate::ending::say;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::fault::{Fault, Flags};
 use crate::feed_args::FeedFlags;
 use crate::message;
@@ -86,8 +86,10 @@ fn feed(endpoint: &Endpoint, is_quiet: bool) -> Result<Option<Feed>, Exit> {
 
 /// Prints what is printed instead of a run.
 fn print_usage(usage: &UsageText) -> ExitCode {
-    // A reader that has gone away is no reason to fail.
-    let _ = io::stdout().write_all(usage.stdout.as_bytes());
+    if let Err(exit) = exit::write(usage.stdout.as_bytes()) {
+        return exit.report();
+    }
+    // A closed stderr is no reason to fail.
     let _ = io::stderr().write_all(usage.stderr.as_bytes());
     ExitCode::from(usage.code)
 }

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use plimsoll_io::host::resolve;
 
 use crate::args::{DoctorFlags, Planned};
-use crate::exit::{COULD_NOT_RUN, Exit};
+use crate::exit::{self, COULD_NOT_RUN, Exit};
 use crate::terminal::{columns, has_color};
 use finding::Level;
 use planned::Planning;
@@ -52,17 +52,7 @@ pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Exit> {
     } else {
         show::text(&findings, has_color(flags.no_color), columns(true))
     };
-    write(&text)?;
+    exit::write(text.as_bytes())?;
     let is_bad = findings.iter().any(|finding| finding.level == Level::Bad);
     Ok(if flags.strict && is_bad { ExitCode::from(COULD_NOT_RUN) } else { ExitCode::SUCCESS })
-}
-
-fn write(text: &str) -> Result<(), Exit> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Exit::CouldNotRun(format!("stdout: {error}")))
-        }
-        _ => Ok(()),
-    }
 }

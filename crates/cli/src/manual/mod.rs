@@ -11,14 +11,13 @@ mod pages;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Command;
 use plimsoll_core::nearest::did_you_mean;
 
 use crate::args::{ManualFlags, definition};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 
 /// Writes what was asked for to stdout.
 ///
@@ -33,13 +32,8 @@ pub(crate) fn manual(flags: &ManualFlags) -> Result<ExitCode, Exit> {
     } else {
         text = markdown::page().into_bytes();
     }
-    match io::stdout().lock().write_all(&text) {
-        // A reader that has gone away has read enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Exit::CouldNotRun(format!("stdout: {error}")))
-        }
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    exit::write(&text)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn man(name: &str, text: &mut Vec<u8>) -> Result<(), Exit> {
