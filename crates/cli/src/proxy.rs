@@ -120,7 +120,7 @@ fn limits(flags: &ProxyFlags) -> ProxyLimits {
 
 fn upstreams(flags: &ProxyFlags) -> Result<Vec<Upstream>, Exit> {
     let verify = match &flags.upstream_cacert {
-        Some(path) => Verify::Roots(read("--upstream-cacert", path)?),
+        Some(path) => Verify::Roots(read("--upstream-cacert", path)?.into()),
         None if flags.upstream_insecure => Verify::Nothing,
         None => Verify::PublicRoots,
     };

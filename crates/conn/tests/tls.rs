@@ -103,7 +103,7 @@ fn answer_http2(server: &mut Server, mut bytes: &[u8], out: &mut Vec<u8>) -> Opt
 
 fn setup(chain: &[u8], with_http2: bool) -> Setup {
     let options = tls::ClientOptions {
-        verify: tls::Verify::Roots(chain.to_vec()),
+        verify: tls::Verify::Roots(chain.into()),
         alpn: Negotiated::offered(with_http2),
         ..tls::ClientOptions::default()
     };

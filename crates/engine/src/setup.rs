@@ -1,11 +1,13 @@
-//! How the plan's connections are set up: PROXY protocol, a tunnel through a proxy, TLS.
+//! How the plan's connections are set up: PROXY protocol, a tunnel through a proxy, TLS; and what
+//! results tell of their handshakes.
 
 use plimsoll_conn::{ProxyHeader, Setup, TlsSetup, connect_request};
 use plimsoll_core::Plan;
 use plimsoll_core::authorization::basic;
 use plimsoll_core::plan::{Field, HttpVersion, PemFile, ProxyProtocol, TlsVersions};
+use plimsoll_core::result::Connections;
 use plimsoll_proto::tls::{
-    ClientConfig, ClientOptions, Identity, ServerName, Verify, Version, Versions,
+    ClientConfig, ClientOptions, Identity, ServerName, Tls, Verify, Version, Versions,
 };
 
 use crate::error::RunError;
@@ -32,6 +34,20 @@ pub(crate) fn setup(plan: &Plan) -> Result<Setup, RunError> {
     Ok(Setup { proxy_header, tunnel, tls })
 }
 
+/// A TLS handshake is done.
+pub(crate) fn note_secured(connections: &mut Connections, tls: &Tls) {
+    if tls.is_resumed() {
+        connections.tls_resumed += 1;
+    } else {
+        connections.tls_full += 1;
+    }
+    if connections.tls.is_none() {
+        let version = tls.version().map_or("TLS", |version| version.name());
+        let cipher = tls.cipher().unwrap_or_default();
+        connections.tls = Some(format!("{version} {cipher}").trim_end().to_owned());
+    }
+}
+
 fn tls(plan: &Plan) -> Result<TlsSetup, RunError> {
     let tls = &plan.tls;
     let name = tls.sni.as_ref().unwrap_or(&plan.endpoint.host);
@@ -47,7 +63,7 @@ fn options(plan: &Plan) -> ClientOptions {
     let tls = &plan.tls;
     let verify = match &tls.cacert {
         _ if tls.insecure => Verify::Nothing,
-        Some(file) => Verify::Roots(content(file)),
+        Some(file) => Verify::Roots(content(file).into()),
         None => Verify::PublicRoots,
     };
     let identity = tls.cert.as_ref().map(|chain| {

@@ -5,6 +5,7 @@ use plimsoll_conn::{
 };
 use plimsoll_core::Plan;
 use plimsoll_core::plan::HttpVersion;
+use plimsoll_proto::http1::Limits;
 use plimsoll_proto::http2::{ClientOptions, Receiving};
 
 use crate::assignment::Assignment;
@@ -17,7 +18,8 @@ pub trait Spoken: Protocol<Encoding: 'static> + 'static {
 
 impl Spoken for Http1 {
     fn settings(assignment: &Assignment<Self::Encoding>) -> Http1Settings {
-        Http1Settings { pipeline: assignment.plan().pipeline as usize }
+        let pipeline = assignment.plan().pipeline as usize;
+        Http1Settings { pipeline, limits: Limits::default() }
     }
 }
 

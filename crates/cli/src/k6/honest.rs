@@ -2,9 +2,8 @@
 //! requests took from when they were due, what became of each, whether the tester was the limit,
 //! and what kept it from its work.
 
-use plimsoll_core::histogram::Histogram;
 use plimsoll_core::verdict::Verdict;
-use plimsoll_runner::k6::Account;
+use plimsoll_runner::k6::{Account, Times};
 
 /// A worker that is busier than this cannot be on time.
 const BUSY_SHARE: f64 = 0.9;
@@ -87,8 +86,8 @@ fn requests(account: &Account) -> String {
     )
 }
 
-fn quantiles(histogram: &Histogram) -> String {
-    let at = |share| histogram.quantile_ns(share).map_or_else(|| "-".to_owned(), time);
+fn quantiles(times: &Times) -> String {
+    let at = |share| times.quantile_ns(share).map_or_else(|| "-".to_owned(), time);
     format!("p50 {}, p99 {}, max {}", at(0.5), at(0.99), at(1.0))
 }
 

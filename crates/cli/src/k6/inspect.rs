@@ -7,10 +7,9 @@ use plimsoll_dialect::k6::options::Ns;
 use plimsoll_dialect::k6::{ExitCode, Refused};
 use serde_json::{Value, json};
 
-use super::args;
 use super::log::Log;
-use super::progress::write;
 use super::script::load;
+use super::{args, print};
 
 /// Prints the options.
 ///
@@ -43,7 +42,7 @@ pub(super) fn inspect(given: &ArgMatches, log: &Log) -> Result<ExitCode, Refused
         entries.push(("totalDuration", json!(duration.to_string())));
         entries.push(("maxVUs", json!(limits.max_vus)));
     }
-    write(&document(&entries));
+    print(&document(&entries))?;
     Ok(ExitCode::Done)
 }
 

@@ -16,6 +16,8 @@ use plimsoll_dialect::k6::output::{Format, Level, Record, log_line};
 use plimsoll_dialect::k6::{ExitCode, Refused, SecretSources};
 use plimsoll_runner::k6::{Lines, LogLine};
 
+use crate::message;
+
 /// How long the writer waits for a line before it looks whether there will be any.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -81,6 +83,7 @@ impl Log {
             is_verbose: wanted.is_verbose,
             masks: wanted.masks.clone(),
             started_ns: None,
+            has_failed: false,
             is_over: Arc::clone(&is_over),
             secrets: Arc::clone(&secrets),
         };
@@ -126,7 +129,7 @@ pub(super) fn other_fault(what: String) -> Refused {
 fn file(path: &str) -> Result<Sink, Refused> {
     let opened = File::options().append(true).create(true).open(Path::new(path));
     let opened = opened.map_err(|error| {
-        let why = crate::message::without_error_numbers(&error.to_string());
+        let why = message::without_error_numbers(&error.to_string());
         other_fault(format!("cannot write the log to '{path}': {why}"))
     })?;
     Ok(Box::new(BufWriter::new(opened)))
@@ -143,11 +146,13 @@ struct Writer {
     /// Whether a line replaces what a progress has drawn below it.
     clears: bool,
     started_ns: Option<u64>,
+    /// Whether a line could not be written. One message says so.
+    has_failed: bool,
     secrets: Arc<OnceLock<SecretSources>>,
 }
 
 impl Writer {
-    fn write_all(&mut self, lines: &Receiver<LogLine>) {
+    fn write_all(&mut self, lines: &Receiver<Box<LogLine>>) {
         loop {
             match lines.recv_timeout(PATIENCE) {
                 Ok(line) if line.level == Level::Debug && !self.is_verbose => {}
@@ -166,7 +171,13 @@ impl Writer {
             _ => &mut self.sink,
         };
         // A log that cannot be written is no reason to end a test.
-        let _ = sink.write_all(text.as_bytes()).and_then(|()| sink.flush());
+        match sink.write_all(text.as_bytes()).and_then(|()| sink.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !self.has_failed => {
+                self.has_failed = true;
+                message::show(&format!("plimsoll: the log cannot be written: {error}"));
+            }
+            _ => {}
+        }
     }
 
     fn text(&mut self, line: &LogLine) -> String {

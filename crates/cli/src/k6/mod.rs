@@ -27,13 +27,17 @@ use plimsoll_dialect::k6::Refused;
 use plimsoll_dialect::k6::output::Level;
 use plimsoll_io::clock;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, to_stdout};
+use crate::message;
 use crate::value_args::variable;
-use log::{Log, Wanted};
+use log::{Log, Wanted, other_fault};
 pub(crate) use report::{ScriptRun, Unfit};
 
 /// The version of k6 that is followed.
 const K6_VERSION: &str = "2.2.0";
+
+/// What calls of gRPC say that they are sent by, in k6.
+const GRPC_AGENT: &str = "grpc-go/1.82.1";
 
 /// What `version` prints.
 const VERSION: &str = concat!("v2.2.0 (plimsoll ", env!("CARGO_PKG_VERSION"), ")");
@@ -48,7 +52,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
         Ok(matches) => matches,
         Err(error) => match args::said(&error) {
             Ok(text) => return Err(Exit::Text(text)),
-            Err(line) => return Ok(complain(&log::other_fault(line))),
+            Err(line) => return Ok(complain(&other_fault(line))),
         },
     };
     let (name, given) = matches.subcommand().unwrap_or(("version", &matches));
@@ -74,7 +78,7 @@ fn carry_out(name: &str, given: &ArgMatches, log: Log) -> ExitCode {
     });
     log.finish();
     for line in own {
-        crate::message::show(&format!("plimsoll: {line}"));
+        message::show(&format!("plimsoll: {line}"));
     }
     ExitCode::from(code.code())
 }
@@ -94,9 +98,20 @@ fn wanted(given: &ArgMatches, is_run: bool) -> Wanted {
     }
 }
 
+/// Writes what a command was asked for to stdout.
+///
+/// # Errors
+/// What keeps it from being written; exit code 255.
+fn print(text: &str) -> Result<(), Refused> {
+    to_stdout(text.as_bytes()).map_err(|error| {
+        let why = message::without_error_numbers(&error.to_string());
+        other_fault(format!("cannot write to stdout: {why}"))
+    })
+}
+
 /// Says why there is not even a log.
 fn complain(refused: &Refused) -> ExitCode {
-    crate::message::show(&format!("plimsoll k6: {}", refused.what));
+    message::show(&format!("plimsoll k6: {}", refused.what));
     ExitCode::from(refused.code.code())
 }
 

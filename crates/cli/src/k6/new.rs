@@ -6,9 +6,8 @@ use std::io::Write as _;
 use clap::ArgMatches;
 use plimsoll_dialect::k6::{ExitCode, Refused};
 
-use super::args;
 use super::log::other_fault;
-use super::progress::write;
+use super::{args, print};
 
 /// The script.
 const MINIMAL: &str = r"import http from 'k6/http';
@@ -60,6 +59,6 @@ pub(super) fn new(given: &ArgMatches) -> Result<ExitCode, Refused> {
         };
         other_fault(format!("cannot write '{name}': {advice}"))
     })?;
-    write(&format!("New script created: {name} (minimal template).\n"));
+    print(&format!("New script created: {name} (minimal template).\n"))?;
     Ok(ExitCode::Done)
 }

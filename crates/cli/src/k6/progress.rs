@@ -85,7 +85,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// Writes to stdout, where there may be nobody.
+/// Writes to stdout, where there may be nobody: progress that is not shown changes nothing.
 pub(super) fn write(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

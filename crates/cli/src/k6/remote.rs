@@ -14,10 +14,9 @@ use plimsoll_proto::http1::{
 };
 use serde_json::{Value, json};
 
-use super::args;
 use super::log::other_fault;
-use super::progress::write;
 use super::script::address;
+use super::{args, print};
 
 /// Where k6 1 listens unless it is told otherwise.
 const ADDRESS: &str = "localhost:6565";
@@ -50,7 +49,7 @@ pub(super) fn remote(command: &str, given: &ArgMatches) -> Result<ExitCode, Refu
             status(&ask(address, "PATCH", "/v1/status", Some(&body))?)
         }
     };
-    write(&text);
+    print(&text)?;
     Ok(ExitCode::Done)
 }
 

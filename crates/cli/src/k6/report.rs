@@ -280,6 +280,7 @@ impl ScriptRun {
                 ..Sources::default()
             },
             user_agent: concat!("plimsoll/", env!("CARGO_PKG_VERSION")).to_owned(),
+            call_agent: None,
             seed,
             is_verbose: false,
             driver: crate::plan::driver(flags.driver),

@@ -52,6 +52,7 @@ pub(super) fn load(given: &ArgMatches, log: &Log, stop: &AtomicBool) -> Result<L
             true => format!("Grafana k6/{}", super::K6_VERSION),
             false => concat!("plimsoll/", env!("CARGO_PKG_VERSION")).to_owned(),
         },
+        call_agent: as_original.then_some(super::GRPC_AGENT),
         seed: super::wall_ns(),
         is_verbose: args::switch(given, "verbose") == Some(true),
         driver: DriverPlan::Auto,
@@ -72,6 +73,8 @@ pub(super) struct Asked {
     /// Options of all sources but the script.
     pub(super) sources: Sources,
     pub(super) user_agent: String,
+    /// Of calls of gRPC, in place of it.
+    pub(super) call_agent: Option<&'static str>,
     pub(super) seed: u64,
     pub(super) is_verbose: bool,
     pub(super) driver: DriverPlan,
@@ -93,7 +96,7 @@ pub(super) fn evaluate(
     stop: &AtomicBool,
 ) -> Result<(Test, String), Refused> {
     let Asked { name, runtime, sources, user_agent, seed, is_verbose, driver, workers, .. } = asked;
-    let Asked { secrets, module_cache, can_resume, .. } = asked;
+    let Asked { call_agent, secrets, module_cache, can_resume, .. } = asked;
     log.keep_secret(&secrets);
     let bytes = read_or_stdin(Path::new(&name), FILE_BYTES_MAX);
     let bytes = bytes.map_err(|why| {
@@ -110,6 +113,7 @@ pub(super) fn evaluate(
         runtime,
         sources,
         user_agent,
+        call_agent,
         roots: roots()?,
         secrets,
         seed,
@@ -250,10 +254,10 @@ fn variables(runtime: &Runtime) -> Vec<(String, String)> {
 }
 
 /// Authorities of a file that the environment names, as Go's programs take them.
-fn roots() -> Result<Option<Vec<u8>>, Refused> {
+fn roots() -> Result<Option<Arc<[u8]>>, Refused> {
     let Some(path) = variable("SSL_CERT_FILE") else { return Ok(None) };
     let read = crate::files::pem(Path::new(&path));
-    read.map(Some).map_err(|why| Refused {
+    read.map(|text| Some(text.into())).map_err(|why| Refused {
         code: ExitCode::Other,
         what: without_error_numbers(&format!("cannot read SSL_CERT_FILE '{path}': {why}")),
     })

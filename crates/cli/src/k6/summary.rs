@@ -11,7 +11,7 @@ use plimsoll_runner::k6::{Ran, Test};
 use serde_json::Value;
 
 use super::log::{Log, wall_time};
-use super::progress::write;
+use crate::exit::to_stdout;
 
 /// What summaries say beside figures.
 pub(super) struct Ending<'a> {
@@ -55,7 +55,7 @@ impl Ending<'_> {
         };
         let is_handled = self.handle(&summary, setup_data.as_ref());
         if !is_handled {
-            write(&text(&summary, look));
+            self.save("stdout", text(&summary, look).as_bytes());
         }
         if let Some(path) = &runtime.summary_export {
             self.save(path, document.as_bytes());
@@ -118,10 +118,7 @@ impl Ending<'_> {
     /// code stays.
     fn save(&self, place: &str, bytes: &[u8]) {
         let written = match place {
-            "stdout" => {
-                let mut out = io::stdout().lock();
-                out.write_all(bytes).and_then(|()| out.flush())
-            }
+            "stdout" => to_stdout(bytes),
             "stderr" => io::stderr().write_all(bytes),
             path => std::fs::write(path, bytes),
         };

@@ -1,11 +1,14 @@
 //! `plimsoll k6`: scripts of our own against the built-in server, from the outside: what they
 //! count, what is printed and written, and each exit code.
 
+mod ends;
 mod pressure;
 mod proxies;
 mod receivers;
 mod rest;
 mod sources;
+#[cfg(target_os = "linux")]
+mod unwritable;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -110,6 +113,33 @@ fn how_a_run_ends_is_in_its_exit_code() {
         (format!("export default function () {{ {throws} }}"), &[], 0, "source=stacktrace"),
         (exec("exec.test.abort('enough')"), &[], 108, "test aborted: enough"),
         (exec("exec.test.fail('bad')"), &[], 110, "test run was marked as failed"),
+        // Of several reasons: what ended the test, exceptions, `test.fail()`, thresholds.
+        (exec("exec.test.fail('bad'); exec.test.abort('enough')"), &[], 108, "marked as failed"),
+        (
+            format!(
+                "{} export function teardown() {{ {throws} }}",
+                exec("exec.test.abort('enough')")
+            ),
+            &[],
+            108,
+            "Error: boom",
+        ),
+        (
+            format!("{} export function teardown() {{ {throws} }}", exec("exec.test.fail('x')")),
+            &[],
+            107,
+            "marked as failed",
+        ),
+        (
+            format!(
+                "{} {}",
+                thresholds("'count>1'").replace(empty, ""),
+                exec("exec.test.fail('bad')")
+            ),
+            &[],
+            110,
+            "have been crossed",
+        ),
         (
             "export const options = { scenarios: { a: { executor: 'shared-iterations', \
              exec: 'nope' } } };"

@@ -19,6 +19,8 @@ pub use request::Http1Request;
 pub struct Http1Settings {
     /// How many requests may be open on a connection at a time.
     pub pipeline: usize,
+    /// How long the parts of a response may be.
+    pub limits: Limits,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +70,7 @@ impl Protocol for Http1 {
 
     fn new(settings: &Http1Settings) -> Self {
         Self {
-            decoder: ResponseDecoder::new(Limits::default()),
+            decoder: ResponseDecoder::new(settings.limits),
             sent: VecDeque::with_capacity(settings.pipeline),
             reading: Reading::default(),
             pipeline: settings.pipeline,

@@ -25,6 +25,7 @@ mod tests;
 use std::sync::Arc;
 
 use plimsoll_core::protocol::AllowedRange;
+use plimsoll_proto::http1::Limits;
 use plimsoll_proto::http2::ClientOptions;
 
 use crate::event::{ExchangeId, Failure, Progress};
@@ -36,6 +37,8 @@ use crate::request::{CompiledRequest, EncodeError, Encoding, Filling, Message, W
 /// What the connections of a run have in common.
 #[derive(Debug, Clone)]
 pub struct NegotiatedSettings {
+    /// How long the parts of a response over HTTP/1.1 may be.
+    pub http1_limits: Limits,
     /// How HTTP/2 is used where it is chosen.
     pub http2: ClientOptions,
     /// Whether servers without TLS are known to speak HTTP/2.
@@ -48,7 +51,7 @@ impl Default for NegotiatedSettings {
     fn default() -> Self {
         let (streams, prepared_streams) = (u32::MAX, 0);
         let http2 = ClientOptions { streams, prepared_streams, ..ClientOptions::default() };
-        Self { http2, knows_http2: false }
+        Self { http1_limits: Limits::default(), http2, knows_http2: false }
     }
 }
 
@@ -77,8 +80,9 @@ macro_rules! spoken {
 }
 
 impl Spoken {
-    fn http1() -> Self {
-        Self::Http1(Http1::new(&Http1Settings { pipeline: 1 }))
+    fn http1(settings: &NegotiatedSettings) -> Self {
+        let limits = settings.http1_limits;
+        Self::Http1(Http1::new(&Http1Settings { pipeline: 1, limits }))
     }
 
     fn http2(settings: &NegotiatedSettings) -> Self {
@@ -112,7 +116,7 @@ impl Protocol for Negotiated {
     }
 
     fn new(settings: &NegotiatedSettings) -> Self {
-        Self { settings: settings.clone(), spoken: Spoken::http1() }
+        Self { settings: settings.clone(), spoken: Spoken::http1(settings) }
     }
 
     fn exchanges_max(settings: &NegotiatedSettings) -> usize {
@@ -123,7 +127,9 @@ impl Protocol for Negotiated {
         let is_known = alpn.is_none() && self.settings.knows_http2;
         match (&self.spoken, is_known || Http2::is_agreed(alpn)) {
             (Spoken::Http1(_), false) | (Spoken::Http2(_), true) => {}
-            (Spoken::Http2(_), false) => self.spoken = Spoken::http1(),
+            (Spoken::Http2(_), false) => {
+                self.spoken = Spoken::http1(&self.settings);
+            }
             (Spoken::Http1(_), true) => self.spoken = Spoken::http2(&self.settings),
         }
         spoken!(&mut self.spoken, http => http.begin(alpn, out));

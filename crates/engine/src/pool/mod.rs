@@ -42,6 +42,7 @@ use crate::admission::Tickets;
 use crate::assignment::Assignment;
 use crate::deadlines::Deadlines;
 use crate::id::ConnectionId;
+use crate::setup::note_secured;
 use client::Carried;
 use fin_wait::FinWait;
 use held::Held;
@@ -119,17 +120,7 @@ impl Counts {
 
     /// A TLS handshake is done.
     fn secured(&mut self, tls: &Tls) {
-        let connections = &mut self.connections;
-        if tls.is_resumed() {
-            connections.tls_resumed += 1;
-        } else {
-            connections.tls_full += 1;
-        }
-        if connections.tls.is_none() {
-            let version = tls.version().map_or("TLS", |version| version.name());
-            let cipher = tls.cipher().unwrap_or_default();
-            connections.tls = Some(format!("{version} {cipher}").trim_end().to_owned());
-        }
+        note_secured(&mut self.connections, tls);
     }
 }
 

@@ -109,6 +109,8 @@ pub enum HttpDebug {
 pub struct Network {
     /// What stands in them, and how responses are read.
     pub http: HttpOptions,
+    /// The `user-agent` of calls of gRPC; empty for none.
+    pub call_agent: String,
     /// Addresses of names that are not looked up.
     pub fixed_address: Option<Arc<FixedAddress>>,
     /// Names that requests must not go to.
@@ -140,6 +142,7 @@ impl Default for Network {
     fn default() -> Self {
         Self {
             http: HttpOptions::default(),
+            call_agent: String::new(),
             fixed_address: None,
             blocked_name: None,
             blocked_address: None,

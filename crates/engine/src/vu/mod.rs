@@ -36,5 +36,5 @@ pub use schemas::schemas;
 pub use solo::{Errand, Returned, call};
 pub use tally::{
     CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, SocketEvent, SocketTold,
-    Tally,
+    Tally, TaskEnded,
 };

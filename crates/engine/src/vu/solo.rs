@@ -11,6 +11,7 @@ use super::books::Actor;
 use super::net::{Net, Terms};
 use super::run::{VuError, broken, choice, driver_options, wall_base_ns};
 use super::stage::Stage;
+use super::tally::TaskEnded;
 use super::user::{Doing, User};
 use super::worker::Worker;
 use super::{Cast, Controls, Network, Tally};
@@ -88,7 +89,11 @@ fn worker<D: Driver, T: Tally>(
     Worker::new(0, cast, stage, net, tally, wall_base_ns())
 }
 
-fn perform<D: Driver, T: Tally>(
+/// Has a worker without roles carry out an errand.
+///
+/// # Errors
+/// As above.
+pub(super) fn perform<D: Driver, T: Tally>(
     mut worker: Worker<D, T>,
     errand: Errand,
     limit_ns: u64,
@@ -122,14 +127,14 @@ fn perform<D: Driver, T: Tally>(
         let is_aborted = outer.is_aborted() && !was_aborted;
         if is_aborted || worker.now_ns >= deadline_ns {
             worker.cancel_alone();
-            worker.tell_data();
+            worker.tell_alone();
             return Err(if is_aborted { VuError::Aborted } else { VuError::Timeout });
         }
         worker.deadline_ns = deadline_ns;
         worker.turn().map_err(|error| broken(&error))?;
         ending = worker.alone.take();
     }
-    worker.tell_data();
+    worker.tell_alone();
     worker.net.wind_up();
     let vu = &mut worker.users[0].vu;
     if vu.has_failed_test() {
@@ -182,15 +187,22 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         let wall_ns = self.books.wall_ns(self.now_ns);
         self.users[0].vu.cancel(wall_ns);
         self.users[0].doing = Doing::Nothing;
-        self.net.cut_off(0, self.now_ns, &mut self.books);
-        self.net.cut_off_calls(0);
-        self.users[0].news.clear();
+        self.cut_off_alone();
     }
 
-    /// Tells the tally of the bytes of that user.
-    fn tell_data(&mut self) {
+    /// Tells the tally of what that user has done.
+    fn tell_alone(&mut self) {
         let (sent_bytes, received_bytes) = self.net.take_bytes(0);
+        let requests_cut_off = self.requests_cut_off;
+        let ended = TaskEnded { sent_bytes, received_bytes, requests_cut_off };
         let (tally, place) = self.books.at(Actor::default(), self.now_ns);
-        tally.data(&place, sent_bytes, received_bytes);
+        tally.task(&place, &ended);
+    }
+
+    /// Cuts off what that user has under way.
+    pub(super) fn cut_off_alone(&mut self) {
+        self.requests_cut_off += self.net.cut_off(0, self.now_ns, &mut self.books);
+        self.requests_cut_off += self.net.cut_off_calls(0);
+        self.users[0].news.clear();
     }
 }

@@ -223,9 +223,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             Doing::Iterating => self.end_iteration(user, ending),
             Doing::Alone => {
                 self.users[user as usize].doing = Doing::Nothing;
-                self.net.cut_off(user, self.now_ns, &mut self.books);
-                self.net.cut_off_calls(user);
-                self.users[user as usize].news.clear();
+                self.cut_off_alone();
                 self.users[user as usize].groups.clear();
                 self.alone = Some(ending);
             }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use plimsoll_core::result::Connections;
 use plimsoll_script::js::{self, Failure, Level, Sample, Timings};
 
 /// Where something happens.
@@ -73,6 +74,8 @@ pub struct RequestEnded<'a> {
     pub intended_ns: u64,
     /// When it began: its connection was asked for.
     pub started_ns: u64,
+    /// Whether it follows a redirect.
+    pub is_redirected: bool,
     /// When it ended.
     pub ended_ns: u64,
     /// How long what ended it may have waited to be read, at most: the worker had not looked
@@ -190,6 +193,18 @@ pub struct IterationEnded {
     pub requests_cut_off: u64,
 }
 
+/// A task that is not an iteration, once it has ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TaskEnded {
+    /// Bytes sent on the connections of its VU.
+    pub sent_bytes: u64,
+    /// Bytes received on them.
+    pub received_bytes: u64,
+    /// Requests that were under way when it ended. They have ended with it, and were told as cut
+    /// off.
+    pub requests_cut_off: u64,
+}
+
 /// Counts what happens on one worker. See the head of this module.
 pub trait Tally: Send {
     /// A request on the wire has ended.
@@ -206,8 +221,8 @@ pub trait Tally: Send {
     fn group(&mut self, place: &Place<'_>, duration_ns: u64);
     /// An iteration has ended.
     fn iteration(&mut self, place: &Place<'_>, ended: &IterationEnded);
-    /// Bytes of a task that is not an iteration: `setup`, `teardown`.
-    fn data(&mut self, place: &Place<'_>, sent_bytes: u64, received_bytes: u64);
+    /// A task that is not an iteration has ended: `setup`, `teardown`.
+    fn task(&mut self, place: &Place<'_>, ended: &TaskEnded);
     /// Iterations that were to start and did not. `vu` of the place is 0 unless they were a VU's.
     fn dropped(&mut self, place: &Place<'_>, count: u64);
     /// The script has logged a line.
@@ -228,6 +243,9 @@ pub trait Tally: Send {
     /// The end of its iteration has cut a request off: it has no status and no error. It is not
     /// told otherwise.
     fn cut_off(&mut self, _place: &Place<'_>, _cut: &RequestEnded<'_>) {}
+    /// What has become of the connections that requests of a scenario have opened, when the load is
+    /// over. `reconnects` are those that a VU has opened beyond the most that it had at once.
+    fn connections(&mut self, _place: &Place<'_>, _all: &Connections, _reconnects: u64) {}
     /// The worker does nothing more. It is its own thread that says so.
     fn end(&mut self, _at_ns: u64) {}
 }
@@ -263,8 +281,8 @@ macro_rules! forward {
             $call!($self, iteration(place, ended));
         }
 
-        fn data(&mut $self, place: &Place<'_>, sent_bytes: u64, received_bytes: u64) {
-            $call!($self, data(place, sent_bytes, received_bytes));
+        fn task(&mut $self, place: &Place<'_>, ended: &TaskEnded) {
+            $call!($self, task(place, ended));
         }
 
         fn dropped(&mut $self, place: &Place<'_>, count: u64) {
@@ -293,6 +311,10 @@ macro_rules! forward {
 
         fn cut_off(&mut $self, place: &Place<'_>, cut: &RequestEnded<'_>) {
             $call!($self, cut_off(place, cut));
+        }
+
+        fn connections(&mut $self, place: &Place<'_>, all: &Connections, reconnects: u64) {
+            $call!($self, connections(place, all, reconnects));
         }
 
         fn end(&mut $self, at_ns: u64) {

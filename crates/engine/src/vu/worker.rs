@@ -71,6 +71,8 @@ pub(super) struct Worker<D: Driver, T> {
     pub(super) test_started_ns: u64,
     /// How the task of a throw-away user has ended.
     pub(super) alone: Option<Ending>,
+    /// Requests that its end has cut off.
+    pub(super) requests_cut_off: u64,
     /// When the caller wants to look, whatever happens.
     pub(super) deadline_ns: u64,
 }
@@ -108,6 +110,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             is_stopping: false,
             test_started_ns: wall_base_ns.saturating_add(now_ns),
             alone: None,
+            requests_cut_off: 0,
             deadline_ns: NEVER_NS,
             cast: Arc::clone(cast),
             stage: Arc::clone(stage),
@@ -185,6 +188,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
     pub(super) fn end(mut self) -> T {
         self.now_ns = self.net.driver.clock_ns();
         self.tick(true);
+        self.net.tell_connections(self.now_ns, &mut self.books);
         self.net.wind_up();
         self.books.tally.end(self.now_ns);
         self.books.tally
@@ -216,7 +220,8 @@ impl<D: Driver, T: Tally> Worker<D, T> {
     }
 
     fn until_ns(&self) -> u64 {
-        if !self.queue.is_empty() || self.stage.has_orders(self.index) {
+        let has_ended_alone = self.alone.is_some();
+        if !self.queue.is_empty() || self.stage.has_orders(self.index) || has_ended_alone {
             return 0;
         }
         let stop_ns = self.stage.stop_ns();

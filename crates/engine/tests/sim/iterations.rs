@@ -18,6 +18,7 @@ use plimsoll_engine::Signals;
 use plimsoll_engine::worker::Origin;
 use plimsoll_io::Address;
 use plimsoll_io::sim::{Peer, SimOptions};
+use plimsoll_proto::http1::Limits;
 
 use crate::seeds::{Dice, random_network};
 use crate::shop::{ELSEWHERE, GROUPS, Said, Seen, Servers, Shop};
@@ -77,7 +78,7 @@ fn run_told(seed: u64, plan: &Draft, sim: &SimOptions, hangs: u64, signals: &Sig
         let dice = Dice::new(seed ^ u64::from(worker) << 32);
         Box::new(Servers { dice, hangs, redirects, lines: BTreeMap::new(), seen }) as Box<dyn Peer>
     };
-    let settings = Http1Settings { pipeline: 1 };
+    let settings = Http1Settings { pipeline: 1, limits: Limits::default() };
     let world = World { plan, sim, settings: &settings, signals };
     let mut said = Vec::new();
     let mut shops = 0;

@@ -17,6 +17,7 @@ use plimsoll_engine::source::Source;
 use plimsoll_engine::worker::{Assignment, Connected, CpuUse, Record, Worker};
 use plimsoll_io::sim::{Peer, SimOptions};
 use plimsoll_io::{SimDriver, Spin};
+use plimsoll_proto::http1::Limits;
 use plimsoll_script::lua::Thread;
 
 use crate::peer::{Answer, Log, Server};
@@ -116,7 +117,7 @@ where
         logs.push(log);
         Box::new(server) as Box<dyn Peer>
     };
-    let settings = Http1Settings { pipeline: plan.pipeline as usize };
+    let settings = Http1Settings { pipeline: plan.pipeline as usize, limits: Limits::default() };
     let ran = run_over::<Http1>(plan, sim, &settings, peer, signals, threads);
     Ran { logs, ..ran }
 }

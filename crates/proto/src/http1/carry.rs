@@ -2,15 +2,18 @@
 //! messages.
 //!
 //! A head that arrives in one input never comes here. A head that arrives in pieces is put together
-//! in a buffer and parsed once its blank line is in. It is also parsed whenever a line is complete
-//! or the buffer has doubled, so that bytes that can never be a head are refused early. A peer that
-//! sends a head byte by byte still costs a bounded number of passes: one for each line allowed,
-//! plus the logarithm of the length.
+//! in a buffer and parsed once its blank line is in. It is also parsed whenever the buffer has
+//! doubled, and while it is short whenever a line is complete, so that bytes that can never be a
+//! head are refused early. A peer that sends a head byte by byte still costs a bounded number of
+//! passes: one for each line of a short head, plus the logarithm of the length.
 
 use super::DecodeError;
 
 /// A buffer that grew beyond this is given back after use.
 const KEEP_BYTES_MAX: usize = 4096;
+
+/// A head that is longer is not parsed for each of its lines.
+const SHORT_BYTES_MAX: usize = 64 * 1024;
 
 /// The head so far, and what was skipped before it.
 #[derive(Debug, Clone, Default)]
@@ -115,7 +118,9 @@ impl Carry {
         let taken = end.unwrap_or(window.len());
         self.bytes.extend_from_slice(&window[..taken]);
         let too_long = end.is_none() && input.len() > room;
-        let check = too_long || self.bytes.len() >= self.check_at_bytes || window.contains(&b'\n');
+        let has_line = self.bytes.len() <= SHORT_BYTES_MAX && window.contains(&b'\n');
+        let check =
+            end.is_some() || too_long || self.bytes.len() >= self.check_at_bytes || has_line;
         if !check {
             return Ok(None);
         }

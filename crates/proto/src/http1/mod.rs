@@ -68,7 +68,8 @@ pub use write::{
     write_last_chunk, write_request_head, write_status_line,
 };
 
-/// The most header fields a head can have, whatever [`Limits::headers`] says.
+/// The most header fields a request can have, whatever [`Limits::headers`] says. A response with no
+/// more than this many is read without allocating.
 pub const HEADERS_MAX: usize = 128;
 
 /// The most interim responses (1xx) taken before a final one.
@@ -80,7 +81,7 @@ pub struct Limits {
     /// Bytes in a head, from the start line (and blank lines before it) to the blank line after
     /// the fields.
     pub head_bytes: usize,
-    /// Header fields in a head; more than [`HEADERS_MAX`] counts as [`HEADERS_MAX`].
+    /// Header fields in a head; of a request, more than [`HEADERS_MAX`] counts as [`HEADERS_MAX`].
     pub headers: usize,
     /// Bytes in the line that starts a chunk, with its extensions and CRLF.
     pub chunk_line_bytes: usize,

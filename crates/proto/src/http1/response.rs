@@ -297,7 +297,34 @@ fn parse(
     bytes: &[u8],
 ) -> Result<Option<Parsed>, DecodeError> {
     let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
-    let headers = &mut headers[..headers_max.min(HEADERS_MAX)];
+    match parse_with(kind, bytes, &mut headers[..headers_max.min(HEADERS_MAX)]) {
+        Err(DecodeError::TooManyHeaders) if headers_max > HEADERS_MAX => {
+            parse_many(kind, headers_max, bytes)
+        }
+        parsed => parsed,
+    }
+}
+
+/// Reads a head that has more fields than the stack has places for.
+#[cold]
+fn parse_many(
+    kind: RequestKind,
+    headers_max: usize,
+    bytes: &[u8],
+) -> Result<Option<Parsed>, DecodeError> {
+    // The first line is no field, but the last field may still lack the end of its line.
+    let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
+    let mut headers = vec![MaybeUninit::uninit(); lines.min(headers_max)];
+    parse_with(kind, bytes, &mut headers)
+}
+
+/// Reads a head with a place for each of its fields.
+#[inline]
+fn parse_with<'a>(
+    kind: RequestKind,
+    bytes: &'a [u8],
+    headers: &mut [MaybeUninit<httparse::Header<'a>>],
+) -> Result<Option<Parsed>, DecodeError> {
     let mut response = httparse::Response::new(&mut []);
     let config = httparse::ParserConfig::default();
     let head_bytes = match config.parse_response_with_uninit_headers(&mut response, bytes, headers)

@@ -12,6 +12,7 @@ use std::ops::Range;
 use super::StreamError;
 use super::fields;
 use super::hpack::ENTRY_OVERHEAD_BYTES;
+use super::limits::KEPT_BYTES_MAX;
 
 /// What all kinds of heads have in common: the fields that are no pseudo-fields.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ struct Lines<'b> {
 impl<'b> Lines<'b> {
     fn new(lines: &'b mut Vec<u8>, list_bytes_max: usize) -> Self {
         lines.clear();
+        lines.shrink_to(KEPT_BYTES_MAX);
         lines.extend_from_slice(b"\r\n");
         Self {
             lines,

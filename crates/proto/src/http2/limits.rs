@@ -3,6 +3,10 @@
 /// The most interim responses (1xx) taken before a final one.
 pub const INTERIM_MAX: u8 = 32;
 
+/// Buffers of a head that grew beyond this are given back when the next one comes. Ordinary limits
+/// keep them below it.
+pub(super) const KEPT_BYTES_MAX: usize = 128 * 1024;
+
 /// What a peer may send before it is taken for an attacker or out of order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {

@@ -8,6 +8,7 @@ use super::error::Fault;
 use super::flow::{Credits, ReceiveWindow, SendWindow};
 use super::frame::{self, FrameHead, HeadersPayload, flag, kind};
 use super::hpack::{self, HpackError};
+use super::limits::KEPT_BYTES_MAX;
 use super::reader::{Place, Reader, Unit};
 use super::rules;
 use super::settings::{Settings, WINDOW_BYTES_DEFAULT, id, pairs};
@@ -392,6 +393,7 @@ impl Session {
             return Ok(Signal::Headers(BlockSignal { stream, ends, is_loop, at }));
         }
         self.block.bytes.clear();
+        self.block.bytes.shrink_to(KEPT_BYTES_MAX);
         self.block.bytes.extend_from_slice(fragment);
         self.block.stream = head.stream;
         (self.block.ends, self.block.is_loop) = (ends, is_loop);

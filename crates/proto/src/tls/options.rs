@@ -1,6 +1,7 @@
 //! The TLS options of a user, as plain data.
 
 use std::fmt;
+use std::sync::Arc;
 
 use rustls::SupportedProtocolVersion;
 use rustls::pki_types;
@@ -55,7 +56,7 @@ pub enum Verify {
     #[default]
     PublicRoots,
     /// Only certificates signed by one of these, or one of these itself; PEM.
-    Roots(Vec<u8>),
+    Roots(Arc<[u8]>),
     /// Any server: neither the certificate nor its name is checked. If the certificate can be read,
     /// the server still has to prove that it holds the key.
     Nothing,

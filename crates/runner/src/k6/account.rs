@@ -4,15 +4,52 @@
 use plimsoll_core::histogram::Histogram;
 use plimsoll_core::verdict::Cause;
 
+/// Times, which take no memory while there are none.
+#[derive(Debug, Clone, Default)]
+pub struct Times(Option<Box<Histogram>>);
+
+impl Times {
+    /// With its memory, so that recording allocates nothing.
+    fn ready() -> Self {
+        Self(Some(Box::default()))
+    }
+
+    /// Counts a time, ns.
+    #[inline]
+    pub fn record(&mut self, time_ns: u64) {
+        self.0.get_or_insert_default().record(time_ns);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        match (&mut self.0, &other.0) {
+            (_, None) => {}
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (none, theirs) => none.clone_from(theirs),
+        }
+    }
+
+    /// A quantile, ns; `None` without times.
+    #[must_use]
+    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
+        self.0.as_ref()?.quantile_ns(share)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.as_ref().map_or(0, |times| times.count())
+    }
+}
+
 /// The account of a run, or of a worker.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
     /// From when an iteration was due to its start.
-    pub lateness: Histogram,
+    pub lateness: Times,
     /// From when an iteration was due to its end; without those that were interrupted.
-    pub iterations: Histogram,
+    pub iterations: Times,
     /// From when the script asked for a request to its end, the wait for a connection included.
-    pub requests: Histogram,
+    pub requests: Times,
     /// Iterations that ended as they should.
     pub completed: u64,
     /// Iterations that ended with an exception.
@@ -25,7 +62,7 @@ pub struct Account {
     pub responses: u64,
     /// Requests without one.
     pub errors: u64,
-    /// Requests that the end of their iteration cut off.
+    /// Requests that the end of their iteration, of `setup` or of `teardown` cut off.
     pub cut_off: u64,
     /// How much of the time that the scenarios took the busiest worker was busy: it did not wait
     /// for events.
@@ -42,6 +79,12 @@ pub struct Account {
 }
 
 impl Account {
+    /// That of a worker, with all of its memory.
+    pub(super) fn ready() -> Self {
+        let [lateness, iterations, requests] = [(); 3].map(|()| Times::ready());
+        Self { lateness, iterations, requests, ..Self::default() }
+    }
+
     /// Adds another worker's.
     pub(super) fn merge(&mut self, other: &Self) {
         self.lateness.merge(&other.lateness);

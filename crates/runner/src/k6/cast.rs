@@ -87,7 +87,7 @@ impl Test {
         let options = &configuration.options;
         let verify = match (options.insecure_skip_tls_verify, &self.roots) {
             (Some(true), _) => Verify::Nothing,
-            (_, Some(roots)) => Verify::Roots(roots.clone()),
+            (_, Some(roots)) => Verify::Roots(Arc::clone(roots)),
             _ => Verify::PublicRoots,
         };
         let versions = options.tls_version.map(versions).transpose()?.unwrap_or_default();
@@ -110,6 +110,7 @@ impl Test {
         let names = options.block_hostnames.clone();
         let blocks = options.blacklist_ips.clone();
         Ok(Network {
+            call_agent: self.call_agent(),
             http: self.http(),
             fixed_address: hosts.map(|hosts| {
                 let lead = move |host: &str, port| hosts.resolve(host, port);
@@ -139,6 +140,15 @@ impl Test {
 }
 
 impl Test {
+    /// The User-Agent of calls of gRPC.
+    fn call_agent(&self) -> String {
+        match (&self.configuration.options.user_agent, self.call_agent) {
+            (given, None) => given.as_ref().unwrap_or(&self.user_agent).clone(),
+            (None, Some(own)) => own.to_owned(),
+            (Some(given), Some(own)) => format!("{given} {own}"),
+        }
+    }
+
     /// What stands in requests, and how responses are read.
     fn http(&self) -> HttpOptions {
         let configuration = &self.configuration;

@@ -13,7 +13,7 @@ use plimsoll_dialect::k6::metrics::{Book, MetricId, Registry, SystemTag, SystemT
 use plimsoll_dialect::k6::output::Level;
 use plimsoll_engine::vu::{
     CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, SocketEvent, SocketTold,
-    Tally,
+    Tally, TaskEnded,
 };
 use plimsoll_script::js::{self, Failure, Sample};
 
@@ -147,7 +147,7 @@ impl Count {
             batch: Vec::new(),
             sets: Sets::default(),
             key: Key::default(),
-            account: Account::default(),
+            account: Account::ready(),
         }
     }
 
@@ -207,6 +207,12 @@ impl Count {
         self.count(place, place.wall_ns, values, |common, book| {
             Set::new(common.tags(place, Some(root), place.tags, &[]), metrics, book)
         });
+    }
+
+    /// Counts bytes of a VU.
+    fn data(&mut self, place: &Place<'_>, sent_bytes: u64, received_bytes: u64) {
+        let metrics = self.common.ids.data;
+        self.count_plain(b'b', place, &metrics, &[sent_bytes as f64, received_bytes as f64]);
     }
 
     fn say(&self, place: &Place<'_>, level: Level, message: String, origin: Origin) {
@@ -494,9 +500,9 @@ impl Tally for Count {
         self.count_plain(b'i', place, &metrics, &[duration_ms, 1.0]);
     }
 
-    fn data(&mut self, place: &Place<'_>, sent_bytes: u64, received_bytes: u64) {
-        let metrics = self.common.ids.data;
-        self.count_plain(b'b', place, &metrics, &[sent_bytes as f64, received_bytes as f64]);
+    fn task(&mut self, place: &Place<'_>, ended: &TaskEnded) {
+        self.data(place, ended.sent_bytes, ended.received_bytes);
+        self.account.cut_off += ended.requests_cut_off;
     }
 
     fn dropped(&mut self, place: &Place<'_>, count: u64) {

@@ -57,8 +57,11 @@ pub struct Environment {
     pub variable: fn(&str) -> Option<String>,
     /// The User-Agent of requests, where no option says another.
     pub user_agent: String,
+    /// What stands in the User-Agent of calls of gRPC: alone, or behind the one of an option.
+    /// `None`: the User-Agent of requests.
+    pub call_agent: Option<&'static str>,
     /// Authorities, PEM, that are trusted in place of the public ones.
-    pub roots: Option<Vec<u8>>,
+    pub roots: Option<Arc<[u8]>>,
     /// Where `k6/secrets` gets its values from.
     pub secrets: SecretSources,
     /// What `Math.random` starts from.
@@ -87,7 +90,8 @@ pub struct Test {
     pub thresholds: Thresholds,
     /// The User-Agent of requests, where no option says another.
     pub(super) user_agent: String,
-    pub(super) roots: Option<Vec<u8>>,
+    pub(super) call_agent: Option<&'static str>,
+    pub(super) roots: Option<Arc<[u8]>>,
     pub(super) proxies: Proxies,
     pub(super) is_verbose: bool,
     pub(super) driver: DriverPlan,
@@ -166,6 +170,7 @@ impl Test {
             registry,
             thresholds,
             user_agent: environment.user_agent,
+            call_agent: environment.call_agent,
             roots: environment.roots,
             proxies,
             is_verbose: environment.is_verbose,

@@ -69,21 +69,21 @@ pub struct LogLine {
     pub is_console: bool,
 }
 
-/// Takes lines of the log.
+/// Takes lines of the log. They are boxed: the channel has room for all of them from the start.
 #[derive(Debug, Clone)]
-pub struct Lines(Inlet<LogLine>);
+pub struct Lines(Inlet<Box<LogLine>>);
 
 impl Lines {
     /// Lines, and where they come out.
     #[must_use]
-    pub fn new() -> (Self, Receiver<LogLine>) {
+    pub fn new() -> (Self, Receiver<Box<LogLine>>) {
         let (lines, receiver) = Inlet::new(LINES_MAX);
         (Self(lines), receiver)
     }
 
     /// Takes a line, and waits for room.
     pub fn put(&self, line: LogLine) {
-        self.0.put(line);
+        self.0.put(Box::new(line));
     }
 
     /// How long threads have waited for room, added up, ns.
@@ -150,9 +150,9 @@ mod tests {
         assert_eq!(lines.waited_ns(), 0);
         let writer = lines.clone();
         let writer = std::thread::spawn(move || writer.put(line(LINES_MAX)));
-        let taken: Vec<LogLine> = receiver.iter().take(LINES_MAX + 1).collect();
+        let taken: Vec<Box<LogLine>> = receiver.iter().take(LINES_MAX + 1).collect();
         writer.join().expect("it ends");
-        assert!(taken.iter().enumerate().all(|(number, taken)| *taken == line(number)));
+        assert!(taken.iter().enumerate().all(|(number, taken)| **taken == line(number)));
     }
 
     #[test]

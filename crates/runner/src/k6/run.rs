@@ -44,7 +44,9 @@ pub struct Ran {
     pub run_ns: u64,
     /// What `setup` returned, as JSON; `None` if it returned nothing.
     pub setup_data: Option<Arc<str>>,
-    /// All that went wrong, in the order in which it did. The first one decides the exit code.
+    /// All that went wrong. The first one decides the exit code: what ended the test early comes
+    /// before what its functions failed with, then that the script has called it failed, then
+    /// thresholds.
     pub endings: Vec<Ending>,
     /// What k6 does not count.
     pub account: Account,
@@ -127,10 +129,15 @@ impl Test {
             let mut course = Course::new(self, handle, &common, &network, &sender, early.as_ref());
             let loaded = course.carry_out(prepared);
             let run_ns = course.run_ns();
-            let Course { mut endings, mut account, .. } = course;
+            let Course { endings: failures, is_marked_failed, mut account, .. } = course;
             drop((sender, early));
             let ended_by = watched.join().expect("it does not panic");
-            endings.extend(ended(handle, &ended_by));
+            let mut endings: Vec<Ending> = ended(handle, &ended_by).into_iter().collect();
+            endings.extend(failures);
+            if is_marked_failed {
+                let what = "test run was marked as failed".to_owned();
+                endings.push(Ending { code: ExitCode::MarkedFailed, what });
+            }
             let (book, thresholds, beside) = self.judged(handle, run_ns);
             account.merge(&beside);
             let has_failed = thresholds.iter().any(|(_, all)| all.iter().any(|it| it.has_failed));
@@ -246,7 +253,10 @@ struct Course<'a> {
     early: Option<&'a SyncSender<Book>>,
     started_ns: u64,
     ended_ns: u64,
+    /// What its functions failed with.
     endings: Vec<Ending>,
+    /// Whether the script has called the test failed.
+    is_marked_failed: bool,
     account: Account,
 }
 
@@ -270,6 +280,7 @@ impl<'a> Course<'a> {
             started_ns,
             ended_ns: started_ns,
             endings: Vec::new(),
+            is_marked_failed: false,
             account: Account::default(),
         }
     }
@@ -297,10 +308,7 @@ impl<'a> Course<'a> {
                 Err(error) => self.endings.extend(not_run(error)),
             }
             self.handle.enter(Phase::Teardown, clock::now_ns());
-            if self.handle.controls().has_failed_test() {
-                let what = "test run was marked as failed".to_owned();
-                self.endings.push(Ending { code: ExitCode::MarkedFailed, what });
-            }
+            self.is_marked_failed = self.handle.controls().has_failed_test();
             if options.no_teardown != Some(true) {
                 self.tear_down();
             }
@@ -358,10 +366,7 @@ impl<'a> Course<'a> {
             };
             self.endings.push(ending);
         }
-        if controls.has_failed_test() {
-            let what = "test run was marked as failed".to_owned();
-            self.endings.push(Ending { code: ExitCode::MarkedFailed, what });
-        }
+        self.is_marked_failed |= controls.has_failed_test();
     }
 
     /// Calls a function, and hands on what it has counted.

@@ -25,7 +25,7 @@ const WALL_NS: u64 = 1_700_000_000_000_000_000;
 /// Everything that a count tells, and where it comes out.
 struct World {
     common: Arc<Common>,
-    lines: Receiver<LogLine>,
+    lines: Receiver<Box<LogLine>>,
     points: Receiver<Vec<Point>>,
     names: js::Worker,
 }
@@ -94,6 +94,7 @@ const REQUEST: RequestEnded<'_> = RequestEnded {
     tags: None,
     intended_ns: 1_000,
     started_ns: 2_000,
+    is_redirected: false,
     ended_ns: 4_000,
     unread_ns: 0,
     timings: Timings {
@@ -150,7 +151,7 @@ fn a_request_is_a_sample_of_each_metric_of_requests() {
     let part = book.registry().find("http_reqs{status:404}").expect("a part");
     assert_eq!(book.sink(part).map(Sink::count), Some(3));
     assert_eq!((account.responses, account.errors), (3, 0));
-    assert_eq!(account.requests.max_ns(), Some(3_000), "from when it was asked for");
+    assert_eq!(account.requests.quantile_ns(1.0), Some(3_000), "from when it was asked for");
 }
 
 #[test]
@@ -212,8 +213,11 @@ fn an_iteration_ends_in_one_of_three_ways() {
     assert!(account.balances());
     assert_eq!((account.completed, account.failed, account.interrupted), (1, 1, 1));
     assert_eq!((account.dropped, account.cut_off), (4, 3));
-    assert_eq!(account.lateness.max_ns(), Some(1_000_000));
-    assert_eq!((account.iterations.count(), account.iterations.max_ns()), (2, Some(4_000_000)));
+    assert_eq!(account.lateness.quantile_ns(1.0), Some(1_000_000));
+    assert_eq!(
+        (account.iterations.count(), account.iterations.quantile_ns(1.0)),
+        (2, Some(4_000_000))
+    );
 }
 
 #[test]
@@ -224,7 +228,7 @@ fn lines_say_where_they_come_from() {
     count.log(&world.place(), js::Level::Warn, "hello");
     let failure = Failure { text: "Error: boom".to_owned(), stack: "at f (/s.js:1:2)".to_owned() };
     count.failure(&world.place(), &failure);
-    let lines: Vec<LogLine> = world.lines.try_iter().collect();
+    let lines: Vec<Box<LogLine>> = world.lines.try_iter().collect();
     assert_eq!((lines.len(), lines[0].level, lines[0].is_console), (2, Level::Warning, true));
     assert_eq!(lines[0].fields, [("source", "console".to_owned())]);
     assert_eq!(lines[1].message, "Error: boom\n\tat f (/s.js:1:2)\n");
@@ -240,6 +244,7 @@ fn environment(flags: Options) -> Environment {
         variables: Vec::new(),
         variable: |_| None,
         user_agent: String::new(),
+        call_agent: None,
         roots: None,
         secrets: SecretSources::default(),
         seed: 1,

@@ -53,6 +53,7 @@ pub(super) struct Raw {
     pub tag: i64,
 }
 
+pub(super) const TAG_BIG_INT: i64 = -9;
 pub(super) const TAG_SYMBOL: i64 = -8;
 pub(super) const TAG_STRING: i64 = -7;
 pub(super) const TAG_STRING_ROPE: i64 = -6;
@@ -63,7 +64,12 @@ pub(super) const TAG_BOOL: i64 = 1;
 pub(super) const TAG_NULL: i64 = 2;
 pub(super) const TAG_UNDEFINED: i64 = 3;
 pub(super) const TAG_EXCEPTION: i64 = 6;
+pub(super) const TAG_SHORT_BIG_INT: i64 = 7;
 pub(super) const TAG_FLOAT64: i64 = 8;
+
+/// Two of the kinds of typed arrays: those of bytes.
+pub(super) const TYPED_ARRAY_UINT8C: c_int = 0;
+pub(super) const TYPED_ARRAY_UINT8: c_int = 2;
 
 pub(super) const EVAL_GLOBAL: c_int = 0;
 pub(super) const EVAL_MODULE: c_int = 1;
@@ -252,6 +258,8 @@ unsafe extern "C" {
     pub(super) fn JS_IsPromise(value: Raw) -> bool;
     pub(super) fn JS_IsError(value: Raw) -> bool;
     pub(super) fn JS_IsDate(value: Raw) -> bool;
+    pub(super) fn JS_IsMap(value: Raw) -> bool;
+    pub(super) fn JS_IsSet(value: Raw) -> bool;
     pub(super) fn JS_GetLength(ctx: *mut Context, object: Raw, length: *mut i64) -> c_int;
     pub(super) fn JS_GetProperty(ctx: *mut Context, object: Raw, name: u32) -> Raw;
     pub(super) fn JS_GetPropertyUint32(ctx: *mut Context, object: Raw, index: u32) -> Raw;

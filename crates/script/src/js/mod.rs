@@ -30,6 +30,7 @@ mod context;
 mod errors;
 mod events;
 mod execution;
+mod export;
 mod ffi;
 pub mod grpc;
 pub mod http;

@@ -146,13 +146,33 @@ impl<'js> Value<'js> {
         unsafe { ffi::JS_IsDate(self.raw) }
     }
 
+    pub(super) fn is_map(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { ffi::JS_IsMap(self.raw) }
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { ffi::JS_IsSet(self.raw) }
+    }
+
+    pub(super) fn is_big_int(&self) -> bool {
+        matches!(self.raw.tag, ffi::TAG_BIG_INT | ffi::TAG_SHORT_BIG_INT)
+    }
+
     pub(super) fn is_symbol(&self) -> bool {
         self.raw.tag == ffi::TAG_SYMBOL
     }
 
     pub(super) fn is_typed_array(&self) -> bool {
+        self.typed_array_type().is_some()
+    }
+
+    /// Which kind of typed array it is, if it is one.
+    pub(super) fn typed_array_type(&self) -> Option<c_int> {
         // SAFETY: as above.
-        unsafe { ffi::JS_GetTypedArrayType(self.raw) >= 0 }
+        let kind = unsafe { ffi::JS_GetTypedArrayType(self.raw) };
+        (kind >= 0).then_some(kind)
     }
 
     pub(super) fn is_promise(&self) -> bool {
@@ -372,11 +392,16 @@ impl<'js> Value<'js> {
 
     /// As JSON; `undefined` for what has none.
     pub(super) fn to_json(&self) -> Outcome<'js> {
-        let none = self.context.undefined();
+        self.to_json_with(&self.context.undefined())
+    }
+
+    /// The same with a replacer, as `JSON.stringify()` takes it.
+    pub(super) fn to_json_with(&self, replacer: &Self) -> Outcome<'js> {
+        let space = self.context.undefined();
         // SAFETY: all are alive.
         unsafe {
             let context = self.context.raw();
-            self.context.own(ffi::JS_JSONStringify(context, self.raw, none.raw, none.raw))
+            self.context.own(ffi::JS_JSONStringify(context, self.raw, replacer.raw, space.raw))
         }
     }
 

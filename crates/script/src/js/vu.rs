@@ -27,6 +27,7 @@ use super::api::sockets::{Dial, Outgoing};
 use super::errors;
 use super::events::{self, Kept};
 use super::execution::Execution;
+use super::export;
 use super::ffi;
 use super::grpc::{Call, Channel};
 use super::inner::{self, Halt, Inner, Stage};
@@ -40,9 +41,6 @@ use super::worker::Worker;
 /// What of the stack scripts cannot use: the functions here and those of QuickJS that do not look
 /// how deep they are.
 const STACK_RESERVE_BYTES: usize = 128 << 10;
-
-/// How deep data is looked at for what JSON cannot hold.
-const UNFIT_DEPTH_MAX: usize = 100;
 
 /// What a virtual user is to do.
 #[derive(Debug, Clone)]
@@ -353,13 +351,7 @@ fn attempt(context: Context<'_>, task: &Task) -> Result<(), Thrown> {
         }
         Task::Call(function) => {
             let returned = call(context, *function, &data(context)?)?;
-            let json = returned.to_json()?;
-            let text = if json.is_undefined() { None } else { Some(json.to_text()?) };
-            let text = text.map(|text| text.str().into_owned());
-            *inner.result.borrow_mut() = match unfit(&returned, &mut Vec::new())? {
-                Some(unfit) => Err(unfit),
-                None => Ok(text),
-            };
+            *inner.result.borrow_mut() = export::json(&returned)?;
             Ok(())
         }
         Task::Summarize(function, data) => {
@@ -402,7 +394,7 @@ fn look_at(context: Context<'_>, exported: &Value<'_>) -> Result<Exports, Thrown
             exports.functions.push(name.str().into_owned());
         } else if name.bytes() == b"options" && !value.is_nothing() {
             // JSON would make null of NaN, and an option of null is one that is not set.
-            if let Some(unfit) = unfit(&value, &mut vec!["options".to_owned()])? {
+            if let Some(unfit) = export::unfit(&value, &mut vec!["options".to_owned()])? {
                 return Err(
                     context.throw(ErrorKind::Type, format!("{unfit}, which options cannot be"))
                 );
@@ -439,34 +431,6 @@ fn data(context: Context<'_>) -> Outcome<'_> {
     }
     let value = inner.data_value.borrow();
     Ok(value.as_ref().map_or_else(|| context.undefined(), |value| value.value(context)))
-}
-
-/// A part of a value that JSON would leave out or make null: its path, and what it is. `path` leads
-/// to the value. What has a form of its own for JSON is not looked into.
-fn unfit(value: &Value<'_>, path: &mut Vec<String>) -> Result<Option<String>, Thrown> {
-    if value.is_function() {
-        return Ok(Some(format!("'{}' is a function", path.join("."))));
-    }
-    if value.is_number() {
-        let number = value.to_number()?;
-        let text = || {
-            format!("'{}' is {}", path.join("."), if number.is_nan() { "NaN" } else { "infinite" })
-        };
-        return Ok((!number.is_finite()).then(text));
-    }
-    if !value.is_object() || path.len() >= UNFIT_DEPTH_MAX || value.get("toJSON")?.is_function() {
-        return Ok(None);
-    }
-    let mut found = None;
-    value.for_each_property(|name, part| {
-        if found.is_none() {
-            path.push(name.str().into_owned());
-            found = unfit(&part, path)?;
-            path.pop();
-        }
-        Ok(())
-    })?;
-    Ok(found)
 }
 
 /// The outputs of `handleSummary`: text or bytes by where they go.

@@ -120,7 +120,7 @@ fn a_connection_with_a_body_still_queued_is_not_used_again() {
 #[test]
 fn a_goodbye_behind_a_response_is_not_the_next_connections() {
     let identity = self_signed().expect("a certificate");
-    let verify = Verify::Roots(identity.chain.clone());
+    let verify = Verify::Roots(identity.chain.as_slice().into());
     let client = ClientOptions { verify, ..ClientOptions::default() };
     let config = ClientConfig::new(&client).expect("a configuration");
     let name = ServerName::parse("localhost").expect("a name");

@@ -93,8 +93,10 @@ fn ask_secure(to: SocketAddr, config: &ClientConfig, request: &str, answer_len: 
 #[test]
 fn tls_on_either_side_or_both() {
     let identity = self_signed().expect("a certificate");
-    let options =
-        ClientOptions { verify: Verify::Roots(identity.chain.clone()), ..ClientOptions::default() };
+    let options = ClientOptions {
+        verify: Verify::Roots(identity.chain.as_slice().into()),
+        ..ClientOptions::default()
+    };
     let config = ClientConfig::new(&options).expect("a configuration");
     for (front, behind) in [(true, false), (false, true), (true, true)] {
         let server = serve(behind.then(|| identity.clone()));

@@ -21,7 +21,7 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 /// A server's side with a generated certificate, and a client's that trusts it.
 fn configs(versions: Versions) -> (TlsConfig, ClientConfig) {
     let identity = self_signed().expect("a certificate");
-    let verify = Verify::Roots(identity.chain.clone());
+    let verify = Verify::Roots(identity.chain.as_slice().into());
     let client = ClientOptions { verify, versions, ..ClientOptions::default() };
     let server = tls_config(identity, None, &[b"h2", b"http/1.1"]).expect("a configuration");
     (server, ClientConfig::new(&client).expect("a configuration"))

@@ -42,7 +42,7 @@ pub(super) struct Fed {
 
 enum Form {
     /// A point for each sample.
-    Influx { lines: String, fields: Vec<(String, bool)> },
+    Influx { lines: String, fields: Vec<(String, bool)>, infinite: u64 },
     /// The present value of each series.
     RemoteWrite(Box<Series>),
     /// The same for OpenTelemetry.
@@ -75,7 +75,9 @@ impl Fed {
     /// Takes a sample.
     pub(super) fn add(&mut self, point: &Point, metric: &Metric, metadata: &TagSet) {
         match &mut self.form {
-            Form::Influx { lines, fields } => {
+            // A batch with such a value would be refused as a whole.
+            Form::Influx { infinite, .. } if point.value.is_infinite() => *infinite += 1,
+            Form::Influx { lines, fields, .. } => {
                 add_line(lines, fields, point, &metric.name, metadata);
                 if lines.len() > LINES_BYTES_MAX {
                     self.feed.batch(std::mem::take(lines).into_bytes());
@@ -109,8 +111,17 @@ impl Fed {
     /// Sends the rest. Gives what a user has to know of it.
     pub(super) fn finish(mut self, registry: &Registry) -> Vec<String> {
         self.send(registry);
+        let mut complaints = Vec::new();
         let left_out = match &self.form {
-            Form::Influx { .. } => 0,
+            Form::Influx { infinite, .. } => {
+                if *infinite > 0 {
+                    complaints.push(format!(
+                        "{infinite} samples were left out of an output: InfluxDB takes no infinite \
+                         values"
+                    ));
+                }
+                0
+            }
             Form::Otel(otel) => otel.left_out(),
             Form::RemoteWrite(series) => {
                 let ending = series.ending(registry);
@@ -120,7 +131,6 @@ impl Fed {
                 series.left_out()
             }
         };
-        let mut complaints = Vec::new();
         if left_out > 0 {
             complaints.push(format!(
                 "{left_out} samples were left out of an output: there are more than {SERIES_MAX} \
@@ -171,7 +181,7 @@ fn influx(arguments: &str, lookup: Lookup<'_>) -> Result<(Receiver, Form, Durati
         let (name, kind) = field.split_once(':').unwrap_or((field, "string"));
         (name.to_owned(), kind == "int")
     });
-    let form = Form::Influx { lines: String::new(), fields: fields.collect() };
+    let form = Form::Influx { lines: String::new(), fields: fields.collect(), infinite: 0 };
     Ok((receiver, form, interval("K6_INFLUXDB_PUSH_INTERVAL", 1, lookup)?))
 }
 

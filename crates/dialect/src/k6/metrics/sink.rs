@@ -12,7 +12,7 @@ use super::stat::TrendStat;
 /// How many values a trend keeps as they are: 400 kB of times, 800 kB of other numbers.
 pub const RAW_VALUES_MAX: usize = 100_000;
 
-/// The largest magnitude that a trend counts; larger values are cut to it.
+/// The largest magnitude in a histogram; larger values are cut to it.
 const VALUE_MAX: f64 = 1e270;
 
 /// The values of a metric, by its type.
@@ -147,9 +147,17 @@ impl Sink {
     }
 }
 
-/// Values as they are.
+/// Values as they are, in any order.
+#[derive(Debug, Clone, Default)]
+struct Values {
+    /// How many of them are 0, as most times for connects are.
+    zeros: usize,
+    others: Others,
+}
+
+/// Values that are not 0.
 #[derive(Debug, Clone)]
-enum Values {
+enum Others {
     /// Millionths, while all values are whole numbers of them: times in ms are, and so are many
     /// other numbers.
     Millionths(Vec<u32>),
@@ -157,7 +165,7 @@ enum Values {
     Numbers(Vec<f64>),
 }
 
-impl Default for Values {
+impl Default for Others {
     fn default() -> Self {
         Self::Millionths(Vec::new())
     }
@@ -165,33 +173,42 @@ impl Default for Values {
 
 impl Values {
     fn len(&self) -> usize {
-        match self {
-            Self::Millionths(values) => values.len(),
-            Self::Numbers(values) => values.len(),
-        }
+        let others = match &self.others {
+            Others::Millionths(values) => values.len(),
+            Others::Numbers(values) => values.len(),
+        };
+        self.zeros + others
     }
 
     fn push(&mut self, value: f64) {
-        match (self, millionths(value)) {
-            (Self::Millionths(values), Some(whole)) => push(values, whole),
-            (Self::Numbers(values), _) => push(values, value),
-            (millions, None) => {
-                let mut numbers = millions.numbers();
+        // There is a negative zero, too.
+        if value.to_bits() == 0 {
+            self.zeros += 1;
+            return;
+        }
+        match (&mut self.others, millionths(value)) {
+            (Others::Millionths(values), Some(whole)) => push(values, whole),
+            (Others::Numbers(values), _) => push(values, value),
+            (Others::Millionths(values), None) => {
+                let mut numbers = values.iter().map(|whole| of_millionths(*whole)).collect();
                 push(&mut numbers, value);
-                *millions = Self::Numbers(numbers);
+                self.others = Others::Numbers(numbers);
             }
         }
     }
 
     fn for_each(&self, mut take: impl FnMut(f64)) {
-        match self {
-            Self::Millionths(values) => values.iter().for_each(|whole| take(of_millionths(*whole))),
-            Self::Numbers(values) => values.iter().for_each(|value| take(*value)),
+        (0..self.zeros).for_each(|_| take(0.0));
+        match &self.others {
+            Others::Millionths(values) => {
+                values.iter().for_each(|whole| take(of_millionths(*whole)));
+            }
+            Others::Numbers(values) => values.iter().for_each(|value| take(*value)),
         }
     }
 
     fn numbers(&self) -> Vec<f64> {
-        let mut numbers = Vec::with_capacity(self.len() + 1);
+        let mut numbers = Vec::with_capacity(self.len());
         self.for_each(|value| numbers.push(value));
         numbers
     }
@@ -232,7 +249,6 @@ pub struct Trend {
 impl Trend {
     /// Adds a value, which is not NaN.
     pub fn add(&mut self, value: f64) {
-        let value = value.clamp(-VALUE_MAX, VALUE_MAX);
         self.min = if self.count == 0 { value } else { self.min.min(value) };
         self.max = if self.count == 0 { value } else { self.max.max(value) };
         self.count += 1;
@@ -242,9 +258,9 @@ impl Trend {
 
     fn keep(&mut self, value: f64) {
         match &mut self.histogram {
-            Some(histogram) => histogram.record(value),
+            Some(histogram) => record(histogram, value),
             None if self.values.len() < RAW_VALUES_MAX => self.values.push(value),
-            None => self.compress().record(value),
+            None => record(self.compress(), value),
         }
     }
 
@@ -252,7 +268,7 @@ impl Trend {
     fn compress(&mut self) -> &mut NumberHistogram {
         let values = std::mem::take(&mut self.values);
         let histogram = self.histogram.get_or_insert_default();
-        values.for_each(|value| histogram.record(value));
+        values.for_each(|value| record(histogram, value));
         histogram
     }
 
@@ -292,6 +308,10 @@ impl Trend {
     }
 }
 
+fn record(histogram: &mut NumberHistogram, value: f64) {
+    histogram.record(value.clamp(-VALUE_MAX, VALUE_MAX));
+}
+
 /// A trend whose percentiles can be read.
 struct Sorted<'a> {
     trend: &'a Trend,
@@ -329,6 +349,10 @@ impl<'a> Sorted<'a> {
         let place = share * last as f64;
         let below = self.values[(place.floor() as usize).min(last)];
         let above = self.values[(place.ceil() as usize).min(last)];
+        if last == 0 {
+            // Between infinities there is no proportion.
+            return below;
+        }
         below + (above - below) * (place - place.floor())
     }
 }
@@ -345,10 +369,14 @@ mod tests {
         for (given, is_whole) in [(&whole[..], true), (&others, false), (&mixed, false)] {
             let mut values = Values::default();
             given.iter().for_each(|value| values.push(*value));
-            let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect();
-            let (got, want): (Vec<u64>, Vec<u64>) = (bits(&values.numbers()), bits(given));
-            assert_eq!(got, want, "{given:?}");
-            assert_eq!(matches!(values, Values::Millionths(_)), is_whole, "{given:?}");
+            let bits = |values: &[f64]| {
+                let mut bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
+                bits.sort_unstable();
+                bits
+            };
+            assert_eq!(bits(&values.numbers()), bits(given), "{given:?}");
+            assert_eq!(values.len(), given.len());
+            assert_eq!(matches!(values.others, Others::Millionths(_)), is_whole, "{given:?}");
         }
         for ns in (0..u64::from(u32::MAX)).step_by(1_000_003) {
             let ms = ns as f64 / 1e6;

@@ -183,9 +183,14 @@ fn many_values_go_into_a_histogram() {
     let mut both = trend.clone();
     both.merge(&trend);
     assert_eq!(both.count(), 4 * RAW_VALUES_MAX as u64);
-    let mut infinite = Trend::default();
-    infinite.add(f64::INFINITY);
-    assert!(infinite.figures(&stats)[0].is_finite());
+    for value in [f64::INFINITY, f64::NEG_INFINITY, 1e308, -5.0] {
+        let mut one = Trend::default();
+        one.add(value);
+        assert_eq!(one.figures(&stats), [value; 5]);
+        trend.add(value);
+    }
+    assert_eq!(trend.figures(&stats)[1], f64::NEG_INFINITY);
+    assert!(trend.figures(&stats)[3].is_finite());
     assert_eq!(NumberHistogram::default().count(), 0);
 }
 

@@ -3,6 +3,7 @@
 use super::Sample;
 use crate::WallTime;
 use crate::k6::metrics::{SystemTags, TagSet};
+use crate::numbers::go_shortest;
 
 /// How times are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -78,7 +79,11 @@ impl Columns {
     /// The line of a sample. It ends with a line break.
     #[must_use]
     pub fn row(&self, sample: &Sample<'_>) -> String {
-        let (time, value) = (self.format.print(sample.time), format!("{:.6}", sample.value));
+        let time = self.format.print(sample.time);
+        let value = match sample.value.is_finite() {
+            true => format!("{:.6}", sample.value),
+            false => go_shortest(sample.value),
+        };
         let (extra, metadata) = (self.others(sample.tags), self.others(sample.metadata));
         let tags = self.tags.iter().map(|tag| sample.tags.get(tag).unwrap_or(""));
         let first = [sample.metric, &time, &value];

@@ -125,6 +125,9 @@ mod tests {
             (61_234.0, "1m1s"),
             (3_661_000.0, "1h1m1s"),
             (90_061_000.7, "25h1m1s"),
+            (1e308, "2.777777777777778e+301h36m38s"),
+            (f64::INFINITY, "InfinityhNaNmNaNs"),
+            (f64::NEG_INFINITY, "-Infinityns"),
         ] {
             assert_eq!(time(ms), want, "{ms}");
         }
@@ -149,6 +152,8 @@ mod tests {
         }
         let plain = |number| value(number, Kind::Gauge, Contains::Default, None);
         assert_eq!(plain(-0.007_812_5), "-0.007813");
+        assert_eq!(plain(1e308), "1e+308");
+        assert_eq!(plain(f64::NEG_INFINITY), "-Infinity");
         assert_eq!(plain(3_000_000.370_370_1), "3000000.37037");
         let fixed = |ms, unit| value(ms, Kind::Trend, Contains::Time, Some(unit));
         assert_eq!(fixed(1.005, TimeUnit::Microseconds), "1005.00µs");

@@ -157,6 +157,7 @@ impl Call {
             tags: self.tags,
             intended_ns: self.intended_ns,
             started_ns: self.started_ns,
+            is_redirected: hop.is_redirected,
             ended_ns: now_ns,
             unread_ns,
             timings: self.timings,

@@ -117,6 +117,7 @@ impl<D: Driver> Net<D> {
             return;
         }
         let is_http2 = connection.protocol_name() == "h2";
+        self.wires.note_open(wire);
         self.sites.note_protocol(site, is_http2);
         self.serve(user, site);
     }
@@ -287,6 +288,7 @@ impl<D: Driver> Net<D> {
             let call = &mut self.calls[id as usize];
             match end {
                 End::Complete => {
+                    self.wires.note_answer(wire);
                     self.retire(wire);
                     let call = &mut self.calls[id as usize];
                     let options = &self.terms.network.http;

@@ -11,6 +11,7 @@
 //! a connection of its user's (`wires`), and its moments are taken.
 
 mod call;
+mod counts;
 mod events;
 mod fault;
 mod grpc;
@@ -94,7 +95,7 @@ impl<D: Driver> Net<D> {
         Self {
             driver,
             sites: Sites::new(Arc::clone(&terms), waker),
-            wires: Wires::new(sockets),
+            wires: Wires::new(sockets, terms.network.reuses_connections),
             sockets: Sockets::new(),
             terms,
             calls: Vec::new(),
@@ -227,12 +228,13 @@ impl<D: Driver> Net<D> {
     }
 
     fn open<T: Tally>(&mut self, id: u32, now_ns: u64, users: &[User], books: &mut Books<T>) {
-        let (user, site) = (self.calls[id as usize].user, self.calls[id as usize].site);
+        let Call { user, site, actor, .. } = self.calls[id as usize];
         let owned = &mut self.owned[user as usize];
         let route = self.sites.route(site, owned.id);
         let wire = match route {
             Ok(route) => {
-                self.wires.open(&mut self.driver, (user, site), route, &mut owned.wires, now_ns)
+                let place = (user, site, actor.scenario);
+                self.wires.open(&mut self.driver, place, route, &mut owned.wires, now_ns)
             }
             Err(fault) => {
                 let _done = self.calls[id as usize].flow.fail(&fault.as_fault());
@@ -455,6 +457,15 @@ impl<D: Driver> Net<D> {
         calls.clear();
         self.owned[user as usize].calls = calls;
         count
+    }
+
+    /// Tells what has become of the connections, when the load is over.
+    pub(super) fn tell_connections<T: Tally>(&mut self, now_ns: u64, books: &mut Books<T>) {
+        for (scenario, connections, reconnects) in self.wires.count(&self.driver).of_scenarios() {
+            let actor = Actor { scenario: Some(scenario), ..Actor::default() };
+            let (tally, place) = books.at(actor, now_ns);
+            tally.connections(&place, connections, reconnects);
+        }
     }
 
     /// Closes all connections of a user, which has no request under way.

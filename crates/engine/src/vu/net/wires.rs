@@ -6,6 +6,7 @@ use plimsoll_io::{Address, Close, Driver, Event, Route, SocketId};
 use plimsoll_proto::tls::Version;
 
 use super::call::{Call, Phase};
+use super::counts::{Counted, Counts};
 
 /// A connection.
 struct Wire {
@@ -22,6 +23,7 @@ struct Wire {
     secured_ns: u64,
     /// Whether it has carried a request.
     is_used: bool,
+    counted: Counted,
 }
 
 /// See the head of this module.
@@ -32,18 +34,37 @@ pub(super) struct Wires {
     settings: NegotiatedSettings,
     /// Those of connections that carry calls.
     call_settings: NegotiatedSettings,
+    counts: Counts,
+    /// Whether the kernel is asked about connections that are closed. Not with a connection for
+    /// each request: there it would cost a system call for each.
+    asks_kernel: bool,
 }
+
+/// How long the head of a response may be, bytes: as in k6.
+const HEAD_BYTES_MAX: usize = 10 << 20;
+
+/// How many fields it may have. k6 has no limit but the one above.
+const HEAD_FIELDS_MAX: usize = 1 << 20;
+
+/// How many frames an HTTP/2 head may have: enough for its bytes in frames of the usual length.
+const HEAD_FRAMES_MAX: u32 = 1 << 10;
 
 /// How much of a call's messages a server may send before the script has seen them, bytes.
 const CALL_WINDOW_BYTES: u32 = 1 << 20;
 
 impl Wires {
-    pub(super) fn new(sockets: u32) -> Self {
-        let settings = NegotiatedSettings::default();
+    pub(super) fn new(sockets: u32, asks_kernel: bool) -> Self {
+        let mut settings = NegotiatedSettings::default();
+        settings.http1_limits.head_bytes = HEAD_BYTES_MAX;
+        settings.http1_limits.headers = HEAD_FIELDS_MAX;
+        let limits = &mut settings.http2.receiving.limits;
+        (limits.block_bytes, limits.list_bytes) = (HEAD_BYTES_MAX, HEAD_BYTES_MAX as u32);
+        limits.continuations = HEAD_FRAMES_MAX;
         let mut call_settings = NegotiatedSettings { knows_http2: true, ..settings.clone() };
         call_settings.http2.holds_windows = true;
         call_settings.http2.receiving.window_bytes = CALL_WINDOW_BYTES;
-        Self { all: Vec::new(), free: Vec::new(), sockets, settings, call_settings }
+        let (all, free, counts) = (Vec::new(), Vec::new(), Counts::default());
+        Self { all, free, sockets, settings, call_settings, counts, asks_kernel }
     }
 
     /// The connection of a socket.
@@ -115,7 +136,7 @@ impl Wires {
     pub(super) fn open<D: Driver>(
         &mut self,
         driver: &mut D,
-        (user, site): (u32, u32),
+        (user, site, scenario): (u32, u32, Option<u32>),
         route: Route,
         owned: &mut Vec<u32>,
         now_ns: u64,
@@ -126,6 +147,7 @@ impl Wires {
             wire.connection = Connection::new(SocketId(number), &self.settings);
         }
         (wire.user, wire.site, wire.is_used) = (user, site, false);
+        wire.counted = Counted { scenario, ..Counted::default() };
         (wire.opened_ns, wire.connected_ns, wire.secured_ns) = (now_ns, 0, 0);
         if let Address::Tcp(address) = &route.to {
             wire.remote = (address.ip().to_string(), address.port());
@@ -182,6 +204,7 @@ impl Wires {
                 connected_ns: 0,
                 secured_ns: 0,
                 is_used: false,
+                counted: Counted::default(),
             });
             return Some(number);
         }
@@ -198,6 +221,33 @@ impl Wires {
     /// The connect has succeeded.
     pub(super) fn note_connected(&mut self, wire: u32, at_ns: u64) {
         self.all[wire as usize].connected_ns = at_ns;
+    }
+
+    /// It is open.
+    pub(super) fn note_open(&mut self, wire: u32) {
+        let Wire { user, connection, counted, .. } = &mut self.all[wire as usize];
+        self.counts.opened(*user, counted, connection.tls());
+    }
+
+    /// A response has come over it.
+    pub(super) fn note_answer(&mut self, wire: u32) {
+        self.all[wire as usize].counted.answered += 1;
+    }
+
+    /// It is open no longer, as far as it is counted. The kernel still knows it.
+    fn note_closed<D: Driver>(&mut self, driver: &D, number: u32) {
+        let Wire { user, counted, .. } = &mut self.all[number as usize];
+        let asks = self.asks_kernel && counted.is_open;
+        let info = asks.then(|| driver.tcp_info(SocketId(number))).flatten();
+        self.counts.closed(*user, counted, info);
+    }
+
+    /// What has become of all connections, at the end of the load.
+    pub(super) fn count<D: Driver>(&mut self, driver: &D) -> &Counts {
+        for number in 0..self.all.len() as u32 {
+            self.note_closed(driver, number);
+        }
+        &self.counts
     }
 
     /// The handshake is done.
@@ -283,6 +333,8 @@ impl Wires {
         if connection.state() == State::Closed {
             return;
         }
+        self.note_closed(driver, number);
+        let connection = &mut self.all[number as usize].connection;
         let how = if connection.open_exchanges() == 0 { Close::Graceful } else { Close::Reset };
         drop(connection.close(driver, how));
         self.free.push(number);
@@ -294,6 +346,8 @@ impl Wires {
         if connection.state() == State::Closed {
             return;
         }
+        self.note_closed(driver, number);
+        let connection = &mut self.all[number as usize].connection;
         open.extend(connection.give_up(driver).map(|exchange| exchange.0));
         self.free.push(number);
     }

@@ -113,6 +113,7 @@ mod tests {
             tags: None,
             intended_ns: 0,
             started_ns: 0,
+            is_redirected: false,
             ended_ns: 10,
             unread_ns: 0,
             timings,

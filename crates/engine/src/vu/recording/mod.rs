@@ -17,12 +17,14 @@ use std::sync::Arc;
 
 use plimsoll_core::executor::Executor;
 use plimsoll_core::metric::{GROUP_DURATION, Kind, MetricId, Registry};
+use plimsoll_core::result::Connections;
 use plimsoll_core::secret::Masks;
 use plimsoll_script::js::{Failure, Level, Sample};
 
 use super::cast::Cast;
 use super::tally::{
     CallEvent, CallTold, IterationEnded, Place, RequestEnded, SocketEvent, SocketTold, Tally,
+    TaskEnded,
 };
 use crate::observer::CpuUse;
 use role::{RoleBook, RoleTerms};
@@ -190,7 +192,7 @@ impl Tally for Recording {
         }
     }
 
-    fn data(&mut self, _place: &Place<'_>, _sent_bytes: u64, _received_bytes: u64) {}
+    fn task(&mut self, _place: &Place<'_>, _ended: &TaskEnded) {}
 
     fn dropped(&mut self, place: &Place<'_>, count: u64) {
         if let Some(role) = self.role(place, place.at_ns) {
@@ -220,6 +222,12 @@ impl Tally for Recording {
         let Self { roles, line, shared, .. } = self;
         if let Some(role) = book(roles, line, place, place.at_ns) {
             role.cut_off(place, cut, &shared.masks);
+        }
+    }
+
+    fn connections(&mut self, place: &Place<'_>, all: &Connections, reconnects: u64) {
+        if let Some(role) = self.role(place, place.at_ns) {
+            role.connections(all, reconnects);
         }
     }
 

@@ -5,13 +5,13 @@
 use std::time::SystemTime;
 
 use plimsoll_core::iterations::Iterations;
+use plimsoll_core::part::{self, Spread};
 use plimsoll_core::plan::Draft;
 use plimsoll_core::result::{RunResult, ScenarioResult};
 use plimsoll_core::schedule::Profile;
 use plimsoll_core::verdict::{
     Cause, Evidence, Pause, Quoted, VuFacts, connections_needed, covered_ns, judge,
 };
-use plimsoll_core::{Phase, part};
 use plimsoll_io::clock;
 use plimsoll_io::host::{Happened, HostEnvironment};
 
@@ -247,8 +247,7 @@ impl OneRole<'_> {
         result.series = self.recorded.seconds.series(self.at, result.elapsed_ns);
         result.stages = outcome::stages(self.plan, true);
         result.record(&sum.measured);
-        result.connections.opened = result.phases[Phase::Connect].count();
-        result.connections.tls_full = result.phases[Phase::Tls].count();
+        result.connections = std::mem::take(&mut sum.connections);
         result.iterations = Some(self.iterations(iterations)?);
         result.loader.workers = self.workers.count;
         result.loader.cpu_user_ns = sum.cpu.user_ns;
@@ -270,6 +269,8 @@ impl OneRole<'_> {
         seen.tcp.server_here = !went_elsewhere;
         seen.tcp.connects_delay_requests = seen.tcp.connects > 0;
         (seen.scheduled, seen.unsent, seen.requests) = (0, 0, None);
+        // The script decides how much each of its connections has to do.
+        seen.served = Spread::default();
         if !is_steady(self.plan) {
             seen.settling = None;
         }
@@ -314,7 +315,7 @@ impl OneRole<'_> {
                 answered_ns: book.answered_ns.saturating_sub(begin_ns),
                 answers: observer.answers,
                 outage: Default::default(),
-                connections: Default::default(),
+                connections: book.connections,
                 interrupted: self.recorded.interrupted,
                 details: Default::default(),
                 iterations: None,

@@ -9,6 +9,7 @@ use plimsoll_core::metric::{MetricId, TagsId};
 use plimsoll_core::outcome::Outcome as RequestOutcome;
 use plimsoll_core::part::{Part, Place as Parts};
 use plimsoll_core::recorder::{Interval, Moments};
+use plimsoll_core::result::Connections;
 use plimsoll_core::secret::Masks;
 use plimsoll_script::js::Sample;
 
@@ -59,6 +60,7 @@ pub(super) struct RoleBook {
     /// Calls of gRPC that have ended, and WebSockets that were opened: what is not recorded.
     pub calls: u64,
     pub sockets: u64,
+    pub connections: Connections,
 }
 
 impl RoleBook {
@@ -79,6 +81,7 @@ impl RoleBook {
             went_elsewhere: false,
             calls: 0,
             sockets: 0,
+            connections: Connections::default(),
         }
     }
 
@@ -175,6 +178,7 @@ impl RoleBook {
         let recorder = self.observer.recorder(true);
         recorder.scheduled(parts);
         recorder.started_at_once(parts);
+        recorder.ledger.redirects += u64::from(ended.is_redirected);
         let blocked_ns = recorder.gap_ns(moments.intended_ns, moments.started_ns);
         recorder.phases[Phase::Blocked].record(blocked_ns);
         recorder.delays.lag.record(blocked_ns);
@@ -206,6 +210,11 @@ impl RoleBook {
                 self.iterations.failed += u64::from(how == Outcome::Failed);
             }
         }
+    }
+
+    pub(super) fn connections(&mut self, all: &Connections, reconnects: u64) {
+        self.connections = all.clone();
+        self.observer.recorder(true).ledger.reconnects += reconnects;
     }
 
     pub(super) fn dropped(&mut self, count: u64) {

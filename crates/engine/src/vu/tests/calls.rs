@@ -174,7 +174,7 @@ fn program(text: &str) -> Program {
             "import grpc from 'k6/net/grpc'; import {{ sleep }} from 'k6';
              const client = new grpc.Client(); client.load(null, 't.proto');
              const call = (mode, params) => client.invoke('t.T/Say', {{ n: 3 }},
-               Object.assign({{ timeout: '2s', metadata: {{ 'x-mode': mode }} }}, params));
+               Object.assign({{ timeout: '2s', metadata: {{ 'x-mode': mode, 'User-Agent': 'b', te: 'c' }} }}, params));
              {text}"
         )
         .into_bytes(),
@@ -192,7 +192,8 @@ fn program(text: &str) -> Program {
 fn ran(text: &str, max_duration_ns: u64) -> (Kept, Rc<RefCell<Did>>) {
     let program = program(text);
     let executor = Executor::PerVuIterations { vus: 1, iterations: 1, max_duration_ns };
-    let cast = cast(&program, vec![role(&program, executor)], 1);
+    let mut cast = cast(&program, vec![role(&program, executor)], 1);
+    cast.network.call_agent = "agent/1".to_owned();
     let did: Rc<RefCell<Did>> = Rc::default();
     let peer = Modes { lines: BTreeMap::new(), did: Rc::clone(&did) };
     let Run { kept, .. } = run_with(cast, SimOptions::default(), Some(Box::new(peer)), |_, _| {});
@@ -262,8 +263,15 @@ fn a_call_ends_with_the_status_that_k6_gives() {
     assert_eq!(did.requests.len(), cases.len() + 2, "{:?}", did.requests);
     assert_eq!(did.connections, 4);
     let head = &did.requests[0];
-    for field in ["te: trailers", "content-type: application/grpc", "grpc-timeout: 2000000u"] {
-        assert!(head.iter().any(|line| line == field), "{field} {head:?}");
+    for (name, value) in [
+        ("te", "trailers"),
+        ("content-type", "application/grpc"),
+        ("grpc-timeout", "2000000u"),
+        ("user-agent", "agent/1"),
+        ("x-mode", "ok"),
+    ] {
+        let of_name = head.iter().filter(|line| line.starts_with(&format!("{name}: ")));
+        assert_eq!(of_name.collect::<Vec<_>>(), [&format!("{name}: {value}")]);
     }
 }
 

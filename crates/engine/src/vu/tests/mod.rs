@@ -7,6 +7,7 @@ mod recorded;
 mod requests;
 mod seeds;
 mod sockets;
+mod solo;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ use super::stage::Stage;
 use super::worker::Worker;
 use super::{
     CallEvent, CallTold, Cast, Controls, IterationEnded, Network, Outcome, Place, RequestEnded,
-    Role, SocketEvent, SocketTold, Tally,
+    Role, SocketEvent, SocketTold, Tally, TaskEnded,
 };
 
 /// The wall clock at 0 of the simulated one.
@@ -117,7 +118,7 @@ impl Tally for Kept {
         });
     }
 
-    fn data(&mut self, _: &Place<'_>, _: u64, _: u64) {}
+    fn task(&mut self, _: &Place<'_>, _: &TaskEnded) {}
 
     fn dropped(&mut self, place: &Place<'_>, count: u64) {
         *self.dropped.entry(place.scenario.expect("a scenario")).or_default() += count;

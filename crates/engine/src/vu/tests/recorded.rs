@@ -111,6 +111,18 @@ fn everything_stands_in_the_result_once() {
             assert_eq!(ledger.unfinished, cut_off, "{seed}");
             let answered = kept.requests.iter().filter(|request| request.status > 0).count();
             assert_eq!(ledger.completed, answered as u64, "{seed}");
+            // Each is followed.
+            let redirects = kept.requests.iter().filter(|request| request.status == 302);
+            assert_eq!(ledger.redirects, redirects.count() as u64, "{seed}");
+            assert!(ledger.redirects > 0, "{seed}");
+            let connections = &result.connections;
+            assert_eq!(connections.served.connections(), connections.opened, "{seed}");
+            assert_eq!(connections.served.sum(), ledger.completed, "{seed}");
+            // Each of three users has a request and one beside it at most.
+            let most = 2 * 3 * executors.len() as u64;
+            assert!((1..=most).contains(&connections.open_max), "{seed}: {connections:?}");
+            assert!(connections.opened - ledger.reconnects <= most, "{seed}: {connections:?}");
+            assert!(ledger.reconnects > 0, "the server closes some: {seed}");
             for histogram in [
                 &result.latency.response,
                 &result.latency.service,

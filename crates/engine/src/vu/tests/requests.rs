@@ -9,7 +9,8 @@ use plimsoll_script::js::Settings;
 use super::{Kept, MS, Run, S, cast, program, program_with, role, run_with};
 
 /// Answers requests without a body, each after the same time: `/to/PATH` redirects, `/close`
-/// closes, `/never` is not answered, and all else is a greeting.
+/// closes, `/never` is not answered, `/fields/N` has N fields more, `/long/N` one field of N bytes,
+/// and all else is a greeting.
 #[derive(Default)]
 pub(super) struct Server {
     after_ns: u64,
@@ -41,6 +42,14 @@ impl Peer for Server {
             } else if path == "/close" {
                 out.send(self.after_ns, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nbye");
                 out.close(self.after_ns);
+            } else if let Some(count) = path.strip_prefix("/fields/") {
+                let fields = "X: y\r\n".repeat(count.parse().expect("a number"));
+                let head = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 5");
+                out.send(self.after_ns, format!("{head}\r\n\r\nhello"));
+            } else if let Some(bytes) = path.strip_prefix("/long/") {
+                let value = "v".repeat(bytes.parse().expect("a number"));
+                let head = format!("HTTP/1.1 200 OK\r\nX: {value}\r\nContent-Length: 5");
+                out.send(self.after_ns, format!("{head}\r\n\r\nhello"));
             } else if path != "/never" {
                 out.send(self.after_ns, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
             }
@@ -84,6 +93,9 @@ fn responses_come_back() {
             "[ 200, 200 ]",
         ),
         ("console.log(http.get('http://[::1/').error_code)", "1020"),
+        ("const r = http.get(base + '/fields/5000'); console.log(r.headers.X.length)", "14998"),
+        ("const r = http.get(base + '/long/1000000'); console.log(r.headers.X.length)", "1000000"),
+        ("console.log(http.get(base + '/long/10485760').error)", "message head too long"),
         (
             "http.asyncRequest('GET', base + '/').then((r) => console.log('later', r.status)); \
              sleep(0.1);",

@@ -95,7 +95,7 @@ fn once(script: &str, trusted: &[u8]) -> Kept {
         program(&format!("import http from 'k6/http'; export default () => {{ {script} }}"));
     let executor = Executor::PerVuIterations { vus: 1, iterations: 2, max_duration_ns: 60 * S };
     let mut cast = cast(&program, vec![role(&program, executor)], 1);
-    cast.network.tls.verify = tls::Verify::Roots(trusted.to_vec());
+    cast.network.tls.verify = tls::Verify::Roots(trusted.into());
     let loopback = [127, 0, 0, 1];
     cast.network.fixed_address = Some(Arc::new(move |_, _| Some((loopback.into(), None))));
     let controls = Arc::new(Controls::new(1));

@@ -72,6 +72,50 @@ fn headers() {
 }
 
 #[test]
+fn responses_have_as_many_headers_as_the_limit_says() {
+    let many = |count: usize| format!("HTTP/1.1 204 \r\n{}\r\n", "A: 1\r\n".repeat(count));
+    for (limit, count, is_read) in [
+        (128, 128, true),
+        (128, 129, false),
+        (129, 129, true),
+        (5000, 5000, true),
+        (5000, 5001, false),
+        (usize::MAX, 20_000, true),
+    ] {
+        let limits = Limits { headers: limit, head_bytes: 1 << 20, ..Limits::default() };
+        let data = many(count);
+        let pieces: Vec<usize> = (1..data.len()).step_by(1000).collect();
+        for cuts in [&[][..], &[data.len() - 4], &pieces] {
+            let trace = trace_response(limits, Plain, data.as_bytes(), cuts);
+            match is_read {
+                true => assert_eq!(trace[1..], ["end keep-alive", "idle"], "{limit} {count}"),
+                false => assert_eq!(trace, ["error too_many_headers"], "{limit} {count}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_head_in_pieces_is_read_to_its_end() {
+    let limits = Limits { head_bytes: 1 << 20, ..Limits::default() };
+    let long = |bytes: usize| format!("HTTP/1.1 204 \r\nA: {}\r\nB: 2\r\n\r\n", "v".repeat(bytes));
+    let rest = long(0).len();
+    for (bytes, is_read) in [((1 << 20) - rest, true), ((1 << 20) - rest + 1, false)] {
+        let data = long(bytes);
+        // The pieces end at the last line breaks, too.
+        let ends = (data.len() - 12)..data.len();
+        let pieces: Vec<usize> = (1..data.len() - 12).step_by(9000).chain(ends).collect();
+        for cuts in [&[][..], &pieces] {
+            let trace = trace_response(limits, Plain, data.as_bytes(), cuts);
+            match is_read {
+                true => assert_eq!(trace[1..], ["end keep-alive", "idle"]),
+                false => assert_eq!(trace, ["error head_too_long"]),
+            }
+        }
+    }
+}
+
+#[test]
 fn interim_responses() {
     let interim = "HTTP/1.1 100 Continue\r\n\r\n";
     let most = usize::from(INTERIM_MAX);

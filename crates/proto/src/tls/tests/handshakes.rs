@@ -69,7 +69,7 @@ fn a_store_of_sessions_is_its_configurations_own() {
     let authority = Authority::new("authority");
     let server = server_config(&server_options(authority.identity("localhost", NOW)));
     let options =
-        ClientOptions { verify: Verify::Roots(authority.pem), ..ClientOptions::default() };
+        ClientOptions { verify: Verify::Roots(authority.pem.into()), ..ClientOptions::default() };
     let (first, second) = (client_config(&options), client_config(&options));
     Pair::new(&first, &server, true).shake();
     assert!(!Pair::new(&second, &server, true).shake().client.is_resumed());
@@ -83,7 +83,7 @@ fn a_server_without_tickets_resumes_nothing() {
         let mut options = server_options(authority.identity("localhost", NOW));
         options.resume = false;
         let server = server_config(&options);
-        let verify = Verify::Roots(authority.pem);
+        let verify = Verify::Roots(authority.pem.into());
         let client = client_config(&ClientOptions { verify, versions, ..ClientOptions::default() });
         for _ in 0..3 {
             assert!(!Pair::new(&client, &server, true).shake().client.is_resumed());
@@ -105,7 +105,7 @@ fn alpn_is_agreed_or_refused() {
         let mut options = server_options(authority.identity("localhost", NOW));
         options.alpn = protocols(server);
         let server = server_config(&options);
-        let verify = Verify::Roots(authority.pem);
+        let verify = Verify::Roots(authority.pem.into());
         let alpn = protocols(client);
         let client = client_config(&ClientOptions { verify, alpn, ..ClientOptions::default() });
         let mut pair = Pair::new(&client, &server, true);
@@ -136,7 +136,7 @@ fn suites_of_tls_1_2_are_those_that_are_named() {
     ] {
         let authority = Authority::new("authority");
         let server = server_config(&server_options(authority.identity("localhost", NOW)));
-        let (verify, suites) = (Verify::Roots(authority.pem), suites.to_vec());
+        let (verify, suites) = (Verify::Roots(authority.pem.into()), suites.to_vec());
         let options = ClientOptions { verify, versions, suites, ..ClientOptions::default() };
         let Some(agreed) = agreed else {
             let error = ClientConfig::new(&options).expect_err("no suite");

@@ -15,14 +15,14 @@ fn believing(verify: Verify) -> ClientOptions {
 #[test]
 fn servers_are_believed_or_not() {
     let authority = Authority::new("authority");
-    let roots = || Verify::Roots(authority.pem.clone());
+    let roots = || Verify::Roots(authority.pem.as_slice().into());
     let good = || authority.identity("localhost", NOW);
     let unknown = "the server's certificate is signed by no authority known here: \
                    name its authority with --cacert FILE, or use -k";
     let selfmade = self_signed("localhost", false);
-    let own_root = Verify::Roots(selfmade.chain.clone());
+    let own_root = Verify::Roots(selfmade.chain.as_slice().into());
     let ca = self_signed("localhost", true);
-    let ca_root = Verify::Roots(ca.chain.clone());
+    let ca_root = Verify::Roots(ca.chain.as_slice().into());
     for (identity, verify, host, refusal) in [
         (good(), roots(), "localhost", None),
         (good(), Verify::Nothing, "localhost", None),
@@ -35,10 +35,10 @@ fn servers_are_believed_or_not() {
         (selfmade.clone(), roots(), "localhost", Some(unknown)),
         (selfmade, Verify::PublicRoots, "localhost", Some(unknown)),
         (good(), Verify::PublicRoots, "localhost", Some(unknown)),
-        (good(), Verify::Roots(Authority::new("another").pem), "localhost", Some(unknown)),
+        (good(), Verify::Roots(Authority::new("another").pem.into()), "localhost", Some(unknown)),
         (
             good(),
-            Verify::Roots(Authority::new("authority").pem),
+            Verify::Roots(Authority::new("authority").pem.into()),
             "localhost",
             Some(
                 "the server's certificate bears a signature that does not verify: \
@@ -117,7 +117,7 @@ fn clients_are_believed_or_not() {
         ),
     ] {
         for versions in [Version::Tls12, Version::Tls13].map(Versions::Only) {
-            let verify = Verify::Roots(authority.pem.clone());
+            let verify = Verify::Roots(authority.pem.as_slice().into());
             let is_none = identity.is_none();
             let identity = identity.clone();
             let client = client_config(&ClientOptions { versions, identity, ..believing(verify) });
@@ -181,11 +181,11 @@ fn what_cannot_be_configured_is_said_in_one_line() {
     }
     for (verify, line) in [
         (
-            Verify::Roots(b"nothing".to_vec()),
+            Verify::Roots(b"nothing".as_slice().into()),
             "the CA file holds no certificate: \
              a PEM block BEGIN CERTIFICATE is needed",
         ),
-        (Verify::Roots(hollow.to_vec()), "a certificate in the CA file cannot be read"),
+        (Verify::Roots(hollow.as_slice().into()), "a certificate in the CA file cannot be read"),
     ] {
         let error = ClientConfig::new(&believing(verify)).expect_err(line);
         assert_eq!(error.to_string(), line);
@@ -219,7 +219,7 @@ fn names_are_read() {
 fn an_address_is_not_sent_as_a_name() {
     let authority = Authority::new("authority");
     let server = server_config(&server_options(authority.identity("127.0.0.1", NOW)));
-    let client = client_config(&believing(Verify::Roots(authority.pem)));
+    let client = client_config(&believing(Verify::Roots(authority.pem.into())));
     let pair = Pair::named(&client, &server, "127.0.0.1", true).shake();
     assert_eq!(pair.server.server_name(), None);
     let mut hello = Vec::new();

@@ -80,7 +80,7 @@ pub(super) fn configs(versions: Versions) -> (ClientConfig, ServerConfig) {
     let authority = Authority::new("authority");
     let options = server_options(authority.identity("localhost", NOW));
     let client = ClientOptions {
-        verify: Verify::Roots(authority.pem),
+        verify: Verify::Roots(authority.pem.into()),
         versions,
         ..ClientOptions::default()
     };

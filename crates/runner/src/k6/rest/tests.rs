@@ -16,7 +16,7 @@ use super::Rest;
 struct World {
     rest: Rest,
     run: JoinHandle<Result<Ran, Refused>>,
-    lines: Receiver<LogLine>,
+    lines: Receiver<Box<LogLine>>,
 }
 
 impl World {

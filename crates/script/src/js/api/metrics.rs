@@ -96,7 +96,7 @@ fn add<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let counts_as_one = number == 0.0 && !given.is_number() && given.to_bool()?;
     let number = if counts_as_one { 1.0 } else { number };
     let value = if metric.kind == Kind::TimeTrend { number * 1e6 } else { number };
-    if !metric.kind.accepts(value) {
+    if value.is_nan() {
         let name = this.get("name")?.to_text()?;
         let shown = given.to_text()?;
         let line = format!("metric '{}' cannot record '{}'", name.str(), shown.str());

@@ -142,6 +142,8 @@ pub struct Hop<'a> {
     pub error: &'a str,
     /// The number of that error in k6, or of the status; 0 without one.
     pub error_code: u16,
+    /// Whether it follows a redirect.
+    pub is_redirected: bool,
 }
 
 /// The connection that a response came over.
@@ -175,6 +177,8 @@ pub struct Flow {
     /// Whether a redirect has taken the body away.
     has_lost_body: bool,
     is_first: bool,
+    /// Whether a redirect led to it.
+    is_redirected: bool,
     has_own_host: bool,
     strips_credentials: bool,
     referer: String,
@@ -253,6 +257,7 @@ impl Flow {
         (self.status, self.error_code, self.redirects) = (0, 0, 0);
         (self.onward, self.warning) = (None, None);
         (self.is_first, self.has_own_host, self.strips_credentials) = (true, true, false);
+        self.is_redirected = false;
         (self.sends_body, self.has_lost_body) = (request.has_body, false);
         self.method.clone_from(&request.method);
         self.name.clone_from(&request.name);
@@ -301,6 +306,7 @@ impl Flow {
     pub fn advance(&mut self, request: &Request, options: &HttpOptions, now_ns: u64) -> Next {
         let onward = self.onward.take().expect("the response leads on");
         self.is_first = false;
+        self.is_redirected = !matches!(onward, Onward::Authorize(_));
         match onward {
             Onward::Redirect(to) => self.follow(request, &to),
             Onward::Astray(to, error) => return self.go_astray(to, error),
@@ -463,6 +469,7 @@ impl Flow {
             is_expected: None,
             error: "",
             error_code: 0,
+            is_redirected: self.is_redirected,
         }
     }
 

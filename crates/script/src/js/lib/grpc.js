@@ -306,12 +306,25 @@ export class Stream {
 
   #tell(what, value) {
     if (what === 'data') {
-      this.#emit('data', value);
+      this.#receive(value);
       return;
     }
     this.#isFinished = true;
     if (value) this.#emit('error', value);
     this.#emit('end', {});
+  }
+
+  // An exception of a handler is an error of the stream, and fails the iteration.
+  #receive(message) {
+    try {
+      this.#emit('data', message);
+    } catch (thrown) {
+      try {
+        this.#emit('error', { code: StatusUnknown, message: String(thrown), details: [] });
+      } finally {
+        throw thrown;
+      }
+    }
   }
 
   #emit(event, value) {

@@ -141,6 +141,10 @@ fn metrics_take_what_k6_takes() {
         ("Rate", "false", "record m 0"),
         ("Rate", "0", "record m 0"),
         ("Gauge", "-3", "record m -3"),
+        ("Counter", "-3", "record m -3"),
+        ("Rate", "-Infinity", "record m -inf"),
+        ("Trend", "Infinity", "record m inf"),
+        ("Gauge", "new Date(7)", "record m 7"),
         ("Trend", "1.5, { a: 'b', c: 1 }", "record m 1.5{a:b, c:1}"),
         ("Counter", "", "note Warn metric 'm' cannot record 'undefined'"),
         ("Counter", "null", "note Warn metric 'm' cannot record 'null'"),
@@ -407,7 +411,26 @@ fn data_that_json_cannot_hold_is_told() {
         ("{ a: { b: [1, NaN] } }", Err("'a.b.1' is NaN")),
         ("{ n: -Infinity }", Err("'n' is infinite")),
         ("{ f: () => 1 }", Err("'f' is a function")),
-        ("{ at: new Date(0), u: undefined }", Ok(Some(r#"{"at":"1970-01-01T00:00:00.000Z"}"#))),
+        (
+            "[new Date(0), new Date(1230), new Date(NaN)]",
+            Ok(Some(r#"["1970-01-01T00:00:00Z","1970-01-01T00:00:01.23Z",null]"#)),
+        ),
+        // What k6 makes of these.
+        ("{ u: undefined, l: [undefined, 10n] }", Ok(Some(r#"{"u":null,"l":[null,10]}"#))),
+        ("new Uint8Array([1, 2, 250])", Ok(Some(r#""AQL6""#))),
+        (
+            "[new Uint8Array([1, 2, 3]).subarray(1), new Uint8ClampedArray([1]), new Uint8Array()]",
+            Ok(Some(r#"["AgM=","AQ==",null]"#)),
+        ),
+        (
+            "[new Int8Array([-1]), new Float32Array([1.5]), new BigInt64Array([5n])]",
+            Ok(Some("[[-1],[1.5],[5]]")),
+        ),
+        ("[new ArrayBuffer(2), new DataView(new ArrayBuffer(2))]", Ok(Some("[{},{}]"))),
+        (
+            "[new Map([['k', { a: new Uint8Array([9]) }]]), new Set([1, 'a'])]",
+            Ok(Some(r#"[[["k",{"a":"CQ=="}]],[1,"a"]]"#)),
+        ),
         ("{ a: [true, null, 'x'] }", Ok(Some(r#"{"a":[true,null,"x"]}"#))),
         ("undefined", Ok(None)),
     ] {

@@ -332,9 +332,13 @@ fn a_stream_has_handlers_and_holds_the_iteration_open() {
     let throws = traced(
         "export default () => { client.connect('h.test:2', { plaintext: true });
            const stream = new Stream(client, 'p.S/Chat');
-           stream.on('data', () => { throw new Error('mine'); }); stream.write({}); };",
+           stream.on('data', () => { throw new Error('mine'); });
+           stream.on('error', (it) => { console.log(JSON.stringify(it)); throw new Error('other'); });
+           stream.on('end', () => console.log('end')); stream.write({}); };",
         chat,
     );
+    let told = "Info {\"code\":2,\"message\":\"Error: mine\",\"details\":[]}".to_owned();
+    assert!(throws.contains(&told) && !throws.contains(&"Info end".to_owned()), "{throws:?}");
     assert!(throws.last().is_some_and(|line| line.starts_with("Failed") && line.contains("mine")));
 }
 

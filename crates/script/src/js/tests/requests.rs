@@ -40,7 +40,15 @@ fn calls_become_requests() {
         (
             "http.post(URL, { b: 'x y&', a: [1, 2], n: null, u: 'ü' })",
             "POST",
-            Some("a=1&a=2&b=x+y%26&n=&u=%C3%BC"),
+            Some("a=1&a=2&b=x+y%26&n=%3Cnil%3E&u=%C3%BC"),
+            "Content-Type: application/x-www-form-urlencoded\n",
+        ),
+        (
+            "http.post(URL, { a: { x: 1, b: [true, undefined] }, l: [new Date(1500), []] })",
+            "POST",
+            Some(
+                "a=map%5Bb%3A%5Btrue+%3Cnil%3E%5D+x%3A1%5D&l=1970-01-01+00%3A00%3A01.5+%2B0000+UTC&l=%5B%5D",
+            ),
             "Content-Type: application/x-www-form-urlencoded\n",
         ),
         (
@@ -90,7 +98,8 @@ fn params_are_read() {
 #[test]
 fn forms_with_files_have_parts() {
     let request = sent(
-        "http.post('http://x.test', { text: 'v', up: http.file('data', 'a\"b.txt', 'text/plain') })",
+        "http.post('http://x.test', { text: 'v', none: null, list: [1, { b: new Uint8Array([7]) }],
+            up: http.file('data', 'a\"b.txt', 'text/plain') })",
     );
     let headers = lines(&request);
     let boundary = headers.trim().strip_prefix("Content-Type: multipart/form-data; boundary=");
@@ -98,8 +107,10 @@ fn forms_with_files_have_parts() {
     let body = String::from_utf8(request.body).unwrap();
     assert_eq!(
         body.replace(boundary, "B"),
-        "--B\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nv\r\n\
-         --B\r\nContent-Disposition: form-data; name=\"up\"; filename=\"a%22b.txt\"\r\n\
+        "--B\r\nContent-Disposition: form-data; name=\"list\"\r\n\r\n[1 map[b:[7]]]\r\n\
+         --B\r\nContent-Disposition: form-data; name=\"none\"\r\n\r\n<nil>\r\n\
+         --B\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nv\r\n\
+         --B\r\nContent-Disposition: form-data; name=\"up\"; filename=\"a\\\"b.txt\"\r\n\
          Content-Type: text/plain\r\n\r\ndata\r\n--B--\r\n"
     );
 }

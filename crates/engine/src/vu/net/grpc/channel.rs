@@ -84,7 +84,7 @@ impl Configs {
         let given = &terms.network.tls;
         let verify = match (&given.verify, &asked.roots) {
             (Verify::Nothing, _) => Verify::Nothing,
-            (_, Some(roots)) => Verify::Roots(roots.clone()),
+            (_, Some(roots)) => Verify::Roots(roots.as_slice().into()),
             (verify, None) => verify.clone(),
         };
         let identity = asked

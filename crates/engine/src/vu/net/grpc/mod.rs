@@ -38,6 +38,18 @@ pub(super) const CHANNEL: u32 = 1 << 30;
 /// Bytes of messages that a server's windows may hold back, of one call.
 const STALLED_BYTES_MAX: usize = 64 << 20;
 
+/// Metadata of a script that is left out, as in k6: the protocol has these for itself.
+const RESERVED: [&str; 8] = [
+    "content-type",
+    "grpc-encoding",
+    "grpc-message",
+    "grpc-message-type",
+    "grpc-status",
+    "grpc-timeout",
+    "te",
+    "user-agent",
+];
+
 /// What a user is told next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::vu) enum News {
@@ -218,7 +230,7 @@ impl<D: Driver> Net<D> {
             "POST {} HTTP/1.1\r\nHost: {}\r\ncontent-type: application/grpc\r\n",
             asked.path, channel.authority
         );
-        let agent = &self.terms.network.http.user_agent;
+        let agent = &self.terms.network.call_agent;
         if !agent.is_empty() {
             let _ = write!(head, "user-agent: {agent}\r\n");
         }
@@ -227,7 +239,8 @@ impl<D: Driver> Net<D> {
             let left = timeout_value(call.deadline_ns.saturating_sub(around.now_ns));
             let _ = write!(head, "grpc-timeout: {}\r\n", String::from_utf8_lossy(&left));
         }
-        for (name, value) in &asked.metadata {
+        let own = |name: &str| RESERVED.iter().any(|it| it.eq_ignore_ascii_case(name));
+        for (name, value) in asked.metadata.iter().filter(|(name, _)| !own(name)) {
             let value = match name.ends_with("-bin") {
                 true => BASE64_STANDARD_NO_PAD.encode(value),
                 false => String::from_utf8_lossy(value).into_owned(),

@@ -3,8 +3,9 @@
 use std::ffi::CStr;
 
 use super::super::classes::{self, Classes, Held};
+use super::go;
 use crate::js::native::Call;
-use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
+use crate::js::value::{Context, Outcome, Thrown, Value};
 
 /// What `http.file` makes: a part of a multipart form.
 pub(in crate::js) struct File {
@@ -44,11 +45,13 @@ pub(super) fn file<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
         }
         Ok(given.to_text()?.str().into_owned())
     };
-    let (name, content_type) = (text(1, "")?, text(2, "application/octet-stream")?);
-    let shown_type = context.string(&content_type)?;
+    // As in k6, the time stands for a name.
+    let now = context.inner().now_ns.get().to_string();
+    let (name, content_type) = (text(1, &now)?, text(2, "application/octet-stream")?);
+    let (shown_name, shown_type) = (context.string(&name)?, context.string(&content_type)?);
     let file = classes::hold(context, None, File { data, name, content_type })?;
     file.define("data", call.argument(0))?;
-    file.define("filename", call.argument(1))?;
+    file.define("filename", shown_name)?;
     file.define("content_type", shown_type)?;
     Ok(file)
 }
@@ -88,11 +91,11 @@ pub(super) fn write(
         return Ok(Some(ContentType::Form));
     }
     let boundary = format!("{:016x}{:016x}", context.inner().draw(), context.inner().draw());
-    write_multipart(context, &fields, &boundary, out)?;
+    write_multipart(&fields, &boundary, out)?;
     Ok(Some(ContentType::Multipart { boundary }))
 }
 
-/// `name=value&…`; an array repeats its name, and `null` has an empty value.
+/// `name=value&…`; an array repeats its name.
 fn write_form(fields: &[(String, Value<'_>)], out: &mut Vec<u8>) -> Result<(), Thrown> {
     for (name, value) in fields {
         if value.is_array() {
@@ -112,10 +115,7 @@ fn pair(name: &str, value: &Value<'_>, out: &mut Vec<u8>) -> Result<(), Thrown> 
     }
     escape(name.as_bytes(), out);
     out.push(b'=');
-    // What is nested has no place in such a form.
-    if !value.is_nothing() && !value.is_object() {
-        escape(value.to_text()?.bytes(), out);
-    }
+    escape(go::text(value)?.as_bytes(), out);
     Ok(())
 }
 
@@ -137,7 +137,6 @@ fn escape(text: &[u8], out: &mut Vec<u8>) {
 
 /// A `multipart/form-data` body (RFC 7578).
 fn write_multipart(
-    context: Context<'_>,
     fields: &[(String, Value<'_>)],
     boundary: &str,
     out: &mut Vec<u8>,
@@ -152,14 +151,8 @@ fn write_multipart(
                 file.content_type.replace(['\r', '\n'], " ")
             ));
             out.extend_from_slice(&file.data);
-        } else if value.is_object() {
-            let message = format!("field '{name}' of the form has to be text or an http.file()");
-            return Err(context.throw(ErrorKind::Type, message));
         } else {
-            line("\r\n\r\n");
-            if !value.is_nothing() {
-                out.extend_from_slice(value.to_text()?.bytes());
-            }
+            line(&format!("\r\n\r\n{}", go::text(value)?));
         }
         out.extend_from_slice(b"\r\n");
     }
@@ -169,5 +162,6 @@ fn write_multipart(
 
 /// Text between quotes in a field of a part.
 fn quote(text: &str) -> String {
-    text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    text.replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -5,6 +5,7 @@
 
 mod form;
 mod gjson;
+mod go;
 mod jar;
 mod request;
 mod response;

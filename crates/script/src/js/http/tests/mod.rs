@@ -198,6 +198,7 @@ fn responses_become_answers() {
         ("http://****:****@x.test/a%20b", 404, Some(false))
     );
     let named = Request { name: "n".to_owned(), expected: Expected::Off, ..request.clone() };
+    let (_, flow) = play(&named, &options(), &[(404, "A: b\r\n", "gone")]);
     assert_eq!((flow.hop(&named).url, flow.hop(&named).is_expected), ("n", None));
 }
 
