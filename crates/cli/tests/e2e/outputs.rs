@@ -162,6 +162,26 @@ fn prometheus_has_the_ledger_that_was_written_to_it() {
     assert!((ratio - 1.0).abs() < 0.03, "{found:?} s, and {want} s in the report");
 }
 
+/// Prometheus before 3.0 finds nothing that it knows in a message of remote write 2.0, and answers
+/// that all is well.
+#[test]
+fn a_receiver_that_knows_only_remote_write_1_is_found_out() {
+    let Some(_share) = share_with(&["prometheus"]) else { return };
+    let prometheus = Receiver::prometheus(None);
+    let server = Server::start(&[]);
+    let out = format!("prometheus-rw={},v2", prometheus.url(""));
+    let finished = run(plimsoll(&["-n", "50", "--out", &out]).arg(server.url("/")));
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    // It answers this only once it has started, as it has to what it was sent.
+    let version = prometheus.ask("GET", "/api/v1/status/buildinfo");
+    let version = version.pointer("/data/version").and_then(Value::as_str).expect("a version");
+    let want = "the receiver does not take remote write 2.0: leave ,v2 out";
+    match version.starts_with("2.") {
+        true => assert!(finished.stderr.contains(want), "{finished:?}"),
+        false => assert_eq!(finished.stderr, ""),
+    }
+}
+
 #[test]
 fn prometheus_scrapes_the_last_figures_of_a_run() {
     let Some(_share) = share_with(&["prometheus", "promtool"]) else { return };
