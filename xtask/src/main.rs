@@ -1,5 +1,6 @@
-//! The project's automation: `cargo xtask tidy`, `bench`, `picture` and `dashboard`. Every task that Cargo
-//! itself does not have lives here, so that there is one place to look and nothing to install.
+//! The project's automation: `cargo xtask tidy`, `bench`, `picture` and `dashboard`. Every task
+//! that Cargo itself does not have lives here, so that there is one place to look and nothing to
+//! install.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line talks")]

@@ -1,6 +1,7 @@
 //! `cargo xtask dashboard`: draws `dist/grafana/plimsoll.json` as it looks during a real run,
 //! because Grafana is in no registry that this project uses. A real Prometheus gets the figures of
-//! a run and is asked each panel's expressions, as Grafana would ask them; only the drawing is ours.
+//! a run and is asked each panel's expressions, as Grafana would ask them; only the drawing is
+//! ours.
 //!
 //! Absent on purpose: a test that the picture is up to date. It shows a measurement, and the next
 //! one looks different.

@@ -112,7 +112,9 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 /// An expression as Grafana sends it, for figures of each second.
 fn filled(expression: &str) -> String {
     let expression = expression.replace("$__rate_interval", "4s");
-    expression.replace("$__range", "5m").replace("$run", ".*")
+    let expression = expression.replace("$__range", "5m");
+    // All of each.
+    ["$run", "$server", "$load"].iter().fold(expression, |text, name| text.replace(name, ".*"))
 }
 
 /// The name of a line: labels in the place of `{{name}}`.
@@ -128,8 +130,9 @@ mod tests {
 
     #[test]
     fn expressions_and_names_are_filled_in() {
-        let asked = filled("rate(a{run=~\"$run\"}[$__rate_interval]) + b[$__range]");
-        assert_eq!(asked, "rate(a{run=~\".*\"}[4s]) + b[5m]");
+        let asked =
+            filled("rate(a{run=~\"$run\",load=~\"$load\"}[$__rate_interval]) + b[$__range]");
+        assert_eq!(asked, "rate(a{run=~\".*\",load=~\".*\"}[4s]) + b[5m]");
         let labels = [("run".to_owned(), "nightly".to_owned())];
         assert_eq!(named("sent {{run}}", &labels), "sent nightly");
         assert_eq!(named("p99", &labels), "p99");

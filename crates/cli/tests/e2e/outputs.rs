@@ -162,6 +162,26 @@ fn prometheus_has_the_ledger_that_was_written_to_it() {
     assert!((ratio - 1.0).abs() < 0.03, "{found:?} s, and {want} s in the report");
 }
 
+/// Prometheus before 3.0 finds nothing that it knows in a message of remote write 2.0, and answers
+/// that all is well.
+#[test]
+fn a_receiver_that_knows_only_remote_write_1_is_found_out() {
+    let Some(_share) = share_with(&["prometheus"]) else { return };
+    let prometheus = Receiver::prometheus(None);
+    let server = Server::start(&[]);
+    let out = format!("prometheus-rw={},v2", prometheus.url(""));
+    let finished = run(plimsoll(&["-n", "50", "--out", &out]).arg(server.url("/")));
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    // It answers this only once it has started, as it has to what it was sent.
+    let version = prometheus.ask("GET", "/api/v1/status/buildinfo");
+    let version = version.pointer("/data/version").and_then(Value::as_str).expect("a version");
+    let want = "the receiver does not take remote write 2.0: leave ,v2 out";
+    match version.starts_with("2.") {
+        true => assert!(finished.stderr.contains(want), "{finished:?}"),
+        false => assert_eq!(finished.stderr, ""),
+    }
+}
+
 #[test]
 fn prometheus_scrapes_the_last_figures_of_a_run() {
     let Some(_share) = share_with(&["prometheus", "promtool"]) else { return };
@@ -239,6 +259,34 @@ fn prometheus_has_the_counts_of_a_script_of_k6() {
 }
 
 #[test]
+fn prometheus_tells_the_runs_of_a_study_apart() {
+    let Some(_share) = share_with(&["prometheus"]) else { return };
+    let prometheus = Receiver::prometheus(None);
+    let folder = tempfile::tempdir().expect("a folder");
+    let serve = "command = '{plimsoll} serve --listen 127.0.0.1:{port}'";
+    let suite = format!(
+        "name = 'study'\nrepeats = 2\n\
+         [[servers]]\nname = 'one'\n{serve}\n[[servers]]\nname = 'two'\n{serve}\n\
+         [[loads]]\nname = 'few'\nrequests = 30\nconnections = 2\n"
+    );
+    fs::write(folder.path().join("suite.toml"), suite).expect("a suite");
+    let out = format!("prometheus-rw={}", prometheus.url(""));
+    let mut lab = plimsoll(&["lab", "suite.toml", "--out", &out, "--out-label", "run=nightly"]);
+    let finished = run(lab.current_dir(folder.path()));
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let last = "last_over_time(plimsoll_sent_total{run=\"nightly\"}[1h])";
+    for (expression, want) in [
+        // Two repeats, as docs/outputs.md adds them up.
+        (format!("sum by (server, load) ({last}) == 60"), 60.0),
+        (format!("count(sum by (server, load) ({last}) == 60)"), 2.0),
+        (format!("count({last} == 30)"), 4.0),
+        (format!("count(count by (repeat) ({last}))"), 2.0),
+    ] {
+        assert_eq!(prometheus.query(&expression), Some(want), "{expression}");
+    }
+}
+
+#[test]
 fn influxdb_has_the_ledger_that_was_written_to_it() {
     let Some(_share) = share_with(&["influxd"]) else { return };
     let server = Server::start(&[]);
@@ -268,7 +316,9 @@ fn dashboard_expressions() -> Vec<String> {
         .chain(annotations)
         .map(|it| it["expr"].as_str().expect("an expression"))
         .map(|text| {
-            text.replace("$__rate_interval", "1h").replace("$__range", "1h").replace("$run", ".*")
+            let text = text.replace("$__rate_interval", "1h").replace("$__range", "1h");
+            // All of each.
+            ["$run", "$server", "$load"].iter().fold(text, |text, name| text.replace(name, ".*"))
         })
         .collect()
 }

@@ -14,8 +14,9 @@ const LIMIT: Duration = Duration::from_secs(90);
 /// Our program with arguments.
 pub(crate) fn plimsoll(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-    // A report is as wide as it is told, and so that tests see one width nobody tells it.
-    command.args(arguments).env_remove("COLUMNS");
+    // A report is as wide as it is told, and so that tests see one width nobody tells it. Figures
+    // go where a test says, and nowhere else.
+    command.args(arguments).env_remove("COLUMNS").env_remove("PLIMSOLL_OUT");
     command
 }
 
