@@ -69,8 +69,8 @@ pub struct RequestEnded<'a> {
     pub is_expected: Option<bool>,
     /// The number of the request's tags; `None` without any.
     pub tags: Option<u32>,
-    /// When it was due: when the script asked for it, when the response came that led to it, or when
-    /// the limit on the rate lets it go.
+    /// When it was due: when the script asked for it, when the response came that led to it, or
+    /// when the limit on the rate lets it go.
     pub intended_ns: u64,
     /// When it began: its connection was asked for.
     pub started_ns: u64,
