@@ -11,6 +11,7 @@
 
 use plimsoll_proto::grpc::{Code, MessageError, MessageEvent, MessageReader};
 
+use super::coding::{Coding, UnzipError, unzip};
 use super::service::{self, Answer, Said};
 use super::{CallHead, HELD_BYTES_MAX, MESSAGE_BYTES_MAX, Method, Takes};
 
@@ -19,6 +20,12 @@ const KEEP_BYTES_MAX: usize = 16 * 1024;
 
 /// Bytes of a status' text that are sent.
 const TEXT_BYTES_MAX: usize = 4096;
+
+/// The text for a message above [`MESSAGE_BYTES_MAX`].
+const MESSAGE_TOO_LONG: &str = "a message is longer than 4 MiB";
+
+/// The text for a client that has reached [`HELD_BYTES_MAX`].
+const HELD_TOO_MUCH: &str = "too many long messages at once";
 
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +58,8 @@ pub(crate) struct Call {
     reader: MessageReader,
     /// The message that is being read or answered.
     message: Vec<u8>,
+    /// Whether it is compressed, while it is being read.
+    is_compressed: bool,
     /// What came and has not been read, from `unread_at` on.
     unread: Vec<u8>,
     unread_at: usize,
@@ -72,6 +81,7 @@ impl Default for Call {
             stage: Stage::Reading,
             reader: MessageReader::new(MESSAGE_BYTES_MAX, false),
             message: Vec::new(),
+            is_compressed: false,
             unread: Vec::new(),
             unread_at: 0,
             has_message: false,
@@ -99,12 +109,12 @@ impl Call {
     pub(crate) fn begin(&mut self, method: Method, head: &CallHead<'_>) {
         self.method = method;
         self.stage = Stage::Reading;
-        self.reader = MessageReader::new(MESSAGE_BYTES_MAX, false);
+        self.reader = MessageReader::new(MESSAGE_BYTES_MAX, head.coding == Coding::Gzip);
         (self.has_message, self.has_ended, self.names_codings) = (false, false, false);
         self.payload_bytes = 0;
-        if head.has_coding {
+        if head.coding == Coding::Other {
             self.names_codings = true;
-            self.fail(Code::UNIMPLEMENTED, "messages are taken uncompressed only");
+            self.fail(Code::UNIMPLEMENTED, "messages are taken plain or with gzip");
         } else if let Some(Err(())) = head.timeout_ns {
             self.fail(Code::INTERNAL, "grpc-timeout is not a time");
         } else if method == Method::Unknown {
@@ -158,12 +168,12 @@ impl Call {
             return;
         }
         if others_bytes + self.held_bytes() + piece.len() > HELD_BYTES_MAX {
-            self.fail(Code::RESOURCE_EXHAUSTED, "too many long messages at once");
+            self.fail(Code::RESOURCE_EXHAUSTED, HELD_TOO_MUCH);
             return;
         }
         let mut input = piece;
         if self.stage == Stage::Reading && self.unread.is_empty() {
-            self.read(&mut input);
+            self.read(&mut input, others_bytes);
         }
         if !self.is_ending() {
             self.unread.extend_from_slice(input);
@@ -185,8 +195,9 @@ impl Call {
         self.text.extend_from_slice(text.as_bytes());
     }
 
-    /// What is to be done now. A message's beginning is appended to `out`.
-    pub(crate) fn next(&mut self, now_ns: u64, out: &mut Vec<u8>) -> Next {
+    /// What is to be done now. A message's beginning is appended to `out`. `others_bytes`: what
+    /// other calls of the connection hold.
+    pub(crate) fn next(&mut self, now_ns: u64, others_bytes: usize, out: &mut Vec<u8>) -> Next {
         loop {
             let answer = match &mut self.stage {
                 Stage::Reading => return Next::Read,
@@ -201,24 +212,49 @@ impl Call {
                     self.text.extend_from_slice(cut(status.text));
                     self.stage = Stage::Ending(status.code);
                 }
-                Said::All => self.end_message(),
+                Said::All => self.end_message(others_bytes),
             }
         }
     }
 
     /// Reads up to a message that is to be answered, or all there is.
-    fn read(&mut self, input: &mut &[u8]) {
+    fn read(&mut self, input: &mut &[u8], others_bytes: usize) {
         while self.stage == Stage::Reading {
             match self.reader.next(input) {
                 Ok(None) => return,
                 Ok(Some(MessageEvent::Started { .. })) if self.has_message => {
                     self.fail(Code::INTERNAL, "the method takes one message, and here are more");
                 }
-                Ok(Some(MessageEvent::Started { .. })) => {}
+                Ok(Some(MessageEvent::Started { is_compressed, .. })) => {
+                    self.is_compressed = is_compressed;
+                }
                 Ok(Some(MessageEvent::Piece(piece))) => self.message.extend_from_slice(piece),
+                Ok(Some(MessageEvent::Ended)) if self.is_compressed => {
+                    self.take_unzipped(others_bytes)
+                }
                 Ok(Some(MessageEvent::Ended)) => self.take_message(),
                 Err(error) => self.fail(error.code(), reason(error)),
             }
+        }
+    }
+
+    /// Takes what a compressed message holds in its place. What it holds counts among the bytes
+    /// that a connection may hold, so that small messages cannot become too much.
+    fn take_unzipped(&mut self, others_bytes: usize) {
+        let message_bytes_max = MESSAGE_BYTES_MAX as usize;
+        let room_bytes = HELD_BYTES_MAX.saturating_sub(others_bytes + self.held_bytes());
+        match unzip(&self.message, message_bytes_max.min(room_bytes)) {
+            Ok(plain) => {
+                self.message = plain;
+                self.take_message();
+            }
+            Err(UnzipError::Malformed) => {
+                self.fail(Code::INTERNAL, "a message is not whole gzip");
+            }
+            Err(UnzipError::TooLong) if room_bytes < message_bytes_max => {
+                self.fail(Code::RESOURCE_EXHAUSTED, HELD_TOO_MUCH);
+            }
+            Err(UnzipError::TooLong) => self.fail(Code::RESOURCE_EXHAUSTED, MESSAGE_TOO_LONG),
         }
     }
 
@@ -256,7 +292,7 @@ impl Call {
     }
 
     /// All has been said about a message.
-    fn end_message(&mut self) {
+    fn end_message(&mut self, others_bytes: usize) {
         if self.method.takes() != Takes::Each {
             self.stage = Stage::Ending(Code::OK);
             return;
@@ -265,7 +301,7 @@ impl Call {
         self.stage = Stage::Reading;
         let mut unread = std::mem::take(&mut self.unread);
         let mut input = &unread[self.unread_at..];
-        self.read(&mut input);
+        self.read(&mut input, others_bytes + unread.len());
         self.unread_at = unread.len() - input.len();
         if input.is_empty() || self.is_ending() {
             unread.clear();
@@ -287,7 +323,7 @@ fn reason(error: MessageError) -> &'static str {
     match error {
         MessageError::Flag(_) => "the body is not a sequence of messages",
         MessageError::Uncoded => "a message is compressed, and no field says how",
-        MessageError::TooLong { .. } => "a message is longer than 4 MiB",
+        MessageError::TooLong { .. } => MESSAGE_TOO_LONG,
         MessageError::Cut => "the request ended within a message",
     }
 }

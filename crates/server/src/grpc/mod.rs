@@ -4,9 +4,10 @@
 //! come out, and times are arguments. It knows neither streams nor windows: `http2` says when it
 //! has room for the next message.
 //!
-//! Absent on purpose: compression. Clients that compress are told that it is not implemented.
+//! Absent on purpose: compressed answers. Requests may come with gzip.
 
 mod call;
+mod coding;
 mod head;
 mod service;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use plimsoll_grpc::builtin::{self, testing};
 use plimsoll_grpc::reflection::Version;
 
 pub(crate) use call::{Call, Next};
+pub(crate) use coding::ACCEPTED;
 pub(crate) use head::{CallHead, is_grpc};
 
 /// Bytes of the longest message that is taken.

@@ -11,7 +11,7 @@ use plimsoll_proto::http2::{Block, Body, ErrorCode, HeadWriter, Key, RequestHead
 use super::exchange::{EchoParts, Exchange, Stage};
 use super::{Http2, Turn, Wake};
 use crate::answer::http2::PIECE_BYTES;
-use crate::grpc::{CallHead, Method, Next};
+use crate::grpc::{ACCEPTED, CallHead, Method, Next};
 
 /// Begins a call with what its head says.
 pub(super) fn begin(exchange: &mut Exchange, method: Method, head: &RequestHead<'_>, now_ns: u64) {
@@ -117,7 +117,7 @@ impl Http2 {
         let call = &mut self.exchanges[key].call;
         let others_bytes = self.held_bytes - call.held_bytes();
         call.base_unix_ns = turn.shaper.base_unix_ns;
-        let next = call.next(turn.now_ns, &mut self.message);
+        let next = call.next(turn.now_ns, others_bytes, &mut self.message);
         self.held_bytes = others_bytes + call.held_bytes();
         match next {
             Next::Read => self.make_room(stream, key, turn),
@@ -180,7 +180,7 @@ impl Http2 {
                 code => write_status(code, text, head),
             }
             if exchange.call.names_codings() {
-                head.passed_on(b"grpc-accept-encoding", b"identity");
+                head.passed_on(b"grpc-accept-encoding", ACCEPTED);
             }
             exchange.echo.trailers.iter().for_each(|(name, value)| head.passed_on(name, value));
         });

@@ -1,5 +1,9 @@
 //! Calls of gRPC over HTTP/2, in the simulated world.
 
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use plimsoll_server::{Faults, ServerOptions, StreamFaults};
 
 use crate::http2_peer::{Ask, Peer, cancel, frames, window_update};
@@ -15,6 +19,15 @@ const DUPLEX: &str = "/grpc.testing.TestService/FullDuplexCall";
 /// A message of up to 127 bytes in a body.
 fn message(bytes: &[u8]) -> Vec<u8> {
     [&[0, 0, 0, 0, bytes.len() as u8][..], bytes].concat()
+}
+
+/// A message whose gzip has up to 127 bytes in a body.
+fn zipped(bytes: &[u8]) -> Vec<u8> {
+    let mut zip = GzEncoder::new(Vec::new(), Compression::fast());
+    zip.write_all(bytes).expect("to memory");
+    let mut body = message(&zip.finish().expect("to memory"));
+    body[0] = 1;
+    body
 }
 
 fn call<'a>(path: &'a str, body: &'a [u8]) -> Ask<'a> {
@@ -43,6 +56,7 @@ fn with(faults: Faults) -> Scene {
 fn calls_are_answered_with_head_messages_and_trailers() {
     let head = "0 200 content-type=application/grpc";
     let ping = message(b"\x08\x07\x1a\x02hi");
+    let zipped = zipped(b"\x08\x07\x1a\x02hi");
     let long = message(b"\x10\x80\x80\x40");
     let fields = [
         ("content-type", "application/grpc+proto"),
@@ -75,10 +89,24 @@ fn calls_are_answered_with_head_messages_and_trailers() {
             format!("{head} grpc-status=2 grpc-message=%C3%A9%25%09, 0 end \"\""),
         ),
         (
-            Ask { fields: &[GRPC, ("grpc-encoding", "gzip")], ..Ask::post(PING, &ping) },
+            Ask { fields: &[GRPC, ("grpc-encoding", "br")], ..Ask::post(PING, &ping) },
             format!(
-                "{head} grpc-status=12 grpc-message=messages are taken uncompressed only \
-                 grpc-accept-encoding=identity, 0 end \"\""
+                "{head} grpc-status=12 grpc-message=messages are taken plain or with gzip \
+                 grpc-accept-encoding=identity,gzip, 0 end \"\""
+            ),
+        ),
+        (
+            Ask { fields: &[GRPC, ("grpc-encoding", "gzip")], ..Ask::post(PING, &zipped) },
+            format!(
+                "{head}, 0 trailers grpc-status=0, 0 end \
+                 \"\\0\\0\\0\\0\\u{{6}}\\u{{8}}\\u{{7}}\\u{{1a}}\\u{{2}}hi\""
+            ),
+        ),
+        (
+            call(PING, &zipped),
+            format!(
+                "{head} grpc-status=13 grpc-message=a message is compressed, and no field says \
+                 how, 0 end \"\""
             ),
         ),
         (

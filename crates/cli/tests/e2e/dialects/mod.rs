@@ -4,6 +4,7 @@
 mod arrivals;
 mod fortio;
 mod fortio_echo;
+mod fortio_grpc;
 mod fortio_readers;
 mod fortio_server;
 mod k6;
