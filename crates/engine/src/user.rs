@@ -6,6 +6,7 @@ use std::ops::{Index, IndexMut};
 use plimsoll_conn::{Head, Hop};
 use plimsoll_core::recorder::Moments;
 
+use crate::deadlines::Deadlines;
 use crate::exchanges::Exchange;
 use crate::id::ConnectionId;
 
@@ -19,6 +20,10 @@ pub(crate) struct Users {
     users: Vec<User>,
     /// Requests that wait for their connection, of all users.
     waiting: usize,
+    /// When to look at which of them, because what waits may be late.
+    deadlines: Deadlines,
+    /// How long an exchange may take, ns.
+    timeout_ns: u64,
 }
 
 /// What outlives the exchanges of a user.
@@ -38,6 +43,8 @@ pub(crate) struct Waiting {
     pub exchange: Exchange,
     /// Where it was redirected to, if it was.
     pub hop: Option<Hop>,
+    /// Whether it is a part of the exchange that it was redirected from, whose times go on.
+    pub joins: bool,
 }
 
 impl Waiting {
@@ -57,13 +64,15 @@ impl Waiting {
             end_bytes: i64::MAX,
             ..*exchange
         };
-        Self { exchange, hop: Some(hop) }
+        Self { exchange, hop: Some(hop), joins }
     }
 }
 
 impl Users {
-    pub(crate) fn new(count: u32) -> Self {
-        Self { users: (0..count).map(|_| User::default()).collect(), waiting: 0 }
+    /// Users whose exchanges may each take as long as `timeout_ns`.
+    pub(crate) fn new(count: u32, timeout_ns: u64) -> Self {
+        let users = (0..count).map(|_| User::default()).collect();
+        Self { users, waiting: 0, deadlines: Deadlines::new(count as usize), timeout_ns }
     }
 
     /// How many requests wait for their connection.
@@ -72,8 +81,12 @@ impl Users {
         self.waiting
     }
 
-    /// A request has to wait for its connection.
+    /// A request has to wait for its connection. If it is a part of an exchange that has begun,
+    /// the time for that goes on.
     pub(crate) fn wait(&mut self, user: u32, waiting: Waiting) {
+        if waiting.joins {
+            self.deadlines.watch(user, late_ns(&waiting, self.timeout_ns));
+        }
         self[user].waiting.push_back(waiting);
         self.waiting += 1;
     }
@@ -93,10 +106,44 @@ impl Users {
         Some(taken)
     }
 
+    /// When something that waits may be late; `u64::MAX` without such.
+    #[inline]
+    pub(crate) fn next_late_ns(&self) -> u64 {
+        self.deadlines.next_ns()
+    }
+
+    /// A request that waits still though the time of its exchange was over by `by_ns`.
+    pub(crate) fn take_late(&mut self, by_ns: u64) -> Option<Waiting> {
+        let timeout_ns = self.timeout_ns;
+        while let Some(user) = self.deadlines.pop(by_ns) {
+            let waiting = &mut self[user].waiting;
+            let at = waiting.iter().position(|it| late_ns(it, timeout_ns) <= by_ns);
+            let late = at.and_then(|at| waiting.remove(at));
+            let next_ns = waiting.iter().map(|it| late_ns(it, timeout_ns)).min();
+            if let Some(next_ns) = next_ns.filter(|next_ns| *next_ns < u64::MAX) {
+                self.deadlines.watch(user, next_ns);
+            }
+            if late.is_some() {
+                self.waiting -= 1;
+                return late;
+            }
+        }
+        None
+    }
+
     /// All requests that wait.
     pub(crate) fn drain_waiting(&mut self) -> impl Iterator<Item = Waiting> {
         self.waiting = 0;
         self.users.iter_mut().flat_map(|user| user.waiting.drain(..))
+    }
+}
+
+/// When the time of the exchange that a request is a part of is over; `u64::MAX` if it has yet to
+/// begin.
+fn late_ns(waiting: &Waiting, timeout_ns: u64) -> u64 {
+    match waiting.joins {
+        true => waiting.exchange.moments.started_ns.saturating_add(timeout_ns),
+        false => u64::MAX,
     }
 }
 

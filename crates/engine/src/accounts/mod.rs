@@ -34,6 +34,7 @@ use crate::notes::Notes;
 use crate::observer::Observer;
 use crate::slots::Alike;
 use crate::source::{Interest, Sample, Source};
+use crate::user::Waiting;
 use calls::Calls;
 use stalls::Stalls;
 use streams::Streams;
@@ -375,23 +376,33 @@ impl Accounts {
         }
     }
 
-    /// Whether a request that was redirected belongs to the exchange that it was redirected from.
-    pub(crate) fn joins_redirects(&self) -> bool {
-        self.wants.joins_redirects
-    }
-
     /// A request was still waiting for its connection at the end of the run.
-    pub(crate) fn unsent(&mut self, exchange: &Exchange, is_redirected: bool, now_ns: u64) {
-        if is_redirected && self.wants.joins_redirects {
-            let recorder = self.recorder(exchange);
-            recorder.ended(&exchange.moments, now_ns, Outcome::Unfinished, exchange.place);
-            self.note_lost(exchange, now_ns);
-            return;
+    pub(crate) fn unsent(&mut self, waiting: &Waiting, now_ns: u64) {
+        let Waiting { exchange, hop, joins } = waiting;
+        if *joins {
+            return self.cut_off(exchange, now_ns, Outcome::Unfinished);
         }
         let recorder = self.recorder(exchange);
-        recorder.ledger.redirects += u64::from(is_redirected);
+        recorder.ledger.redirects += u64::from(hop.is_some());
         let waited_ns = recorder.gap_ns(exchange.moments.intended_ns, now_ns);
         recorder.unsent(1, waited_ns, exchange.place);
+    }
+
+    /// A call timed out that was to go on after a redirect and still waited for its connection.
+    pub(crate) fn waited_in_vain(
+        &mut self,
+        exchange: &Exchange,
+        now_ns: u64,
+        sample: impl FnOnce() -> String,
+    ) {
+        self.recorder(exchange).error(Phase::Connect, TIMEOUT, 1, sample);
+        self.cut_off(exchange, now_ns, Outcome::TimedOut);
+    }
+
+    /// A call that was to go on after a redirect ends without having done so.
+    fn cut_off(&mut self, exchange: &Exchange, now_ns: u64, outcome: Outcome) {
+        self.recorder(exchange).ended(&exchange.moments, now_ns, outcome, exchange.place);
+        self.note_lost(exchange, now_ns);
     }
 
     /// The user of an exchange has learned what came of it: its place can be another's.

@@ -82,6 +82,17 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         }
     }
 
+    /// A call that was to go on after a redirect still waited for its connection when its time was
+    /// over.
+    #[cold]
+    pub(crate) fn waited_in_vain(&mut self, exchange: &Exchange, now_ns: u64) {
+        let now_ns = self.pool[exchange.client].moment(now_ns);
+        self.times.progress_ns = now_ns;
+        let timeout_ns = self.plan.timeout_ns;
+        let sample = || format!("no connection within {}", format_duration(timeout_ns));
+        self.accounts.waited_in_vain(exchange, now_ns, sample);
+    }
+
     /// Whether a connection that could go on without the request that timed out is closed: nothing
     /// has come for another timeout, or its server does not read. It would be kept for ever though
     /// its server is gone, and what is sent on it would pile up.

@@ -56,7 +56,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let mut accounts = Accounts::new::<S>(assignment, exchanges_max, observer);
         let stages = plan.rate.as_ref().map_or(&[][..], |profile| &profile.stages);
         accounts.observer.add_parts(prepared.endpoint_names(), stages);
-        let users = Users::new(pool.entries.users());
+        let users = Users::new(pool.entries.users(), plan.timeout_ns);
         let lines = Lines::new(&plan, pool, accounts, assignment.tracks_addresses);
         Self { prepared, payloads, lines, users }
     }
@@ -109,12 +109,12 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     pub(crate) fn start_waiting(&mut self, user: u32, entry: ConnectionId, now_ns: u64) {
         while self.users.has_waiting(user, entry) && self.lines.pool.entries.can_go_on(entry) {
             let Some(waiting) = self.users.take_waiting(user, entry) else { return };
-            let Waiting { mut exchange, hop } = waiting;
+            let Waiting { mut exchange, hop, joins } = waiting;
             // It was due when it was asked for; what passed since is time without a connection. The
             // time is the event's and not the clock's: more bytes may have come with that event,
             // and what they answer must not have been sent after them.
             let started_ns = now_ns.max(exchange.moments.intended_ns);
-            if hop.is_none() || !self.lines.accounts.joins_redirects() {
+            if !joins {
                 exchange.moments.available_ns = started_ns;
                 exchange.moments.started_ns = started_ns;
                 let recorder = self.lines.accounts.observer.recorder(exchange.measured);
@@ -137,6 +137,15 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             self.lines.watch_on(entry);
         }
         self.lines.end_late(by_ns, now_ns);
+        while let Some(late) = self.users.take_late(by_ns) {
+            self.lines.waited_in_vain(&late.exchange, now_ns);
+        }
+    }
+
+    /// When there is a deadline to look at; `u64::MAX` without one.
+    #[inline]
+    pub(crate) fn next_deadline_ns(&self) -> u64 {
+        self.lines.next_deadline_ns().min(self.users.next_late_ns())
     }
 
     /// Opens what waits to be opened: while new requests are started, and for those that wait.
@@ -158,7 +167,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             }
         }
         for waiting in self.users.drain_waiting() {
-            self.lines.accounts.unsent(&waiting.exchange, waiting.hop.is_some(), now_ns);
+            self.lines.accounts.unsent(&waiting, now_ns);
         }
         self.lines.pool.count_rest();
         let protocols = std::mem::take(&mut self.lines.pool.counts.protocols);

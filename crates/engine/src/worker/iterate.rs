@@ -221,7 +221,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
                 exchange.place.group = entered.group.part;
             }
             if !self.traffic.lines.pool.entries.can_take(client) {
-                self.traffic.users.wait(user, Waiting { exchange, hop: None });
+                self.traffic.users.wait(user, Waiting { exchange, hop: None, joins: false });
                 return;
             }
         }

@@ -173,7 +173,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             }
             self.traffic.look_at_deadlines();
             self.traffic.open_queued(now_ns, true);
-            self.wait((now_ns + TICK_NS).min(self.traffic.lines.next_deadline_ns()))?;
+            self.wait((now_ns + TICK_NS).min(self.traffic.next_deadline_ns()))?;
         }
         while self.traffic.lines.times.now_ns < start_ns {
             self.wait(start_ns)?;
@@ -237,7 +237,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             return now_ns;
         }
         let Lines { pool, accounts, .. } = &self.traffic.lines;
-        let deadline_ns = self.traffic.lines.next_deadline_ns().min(self.activities.naps.next_ns());
+        let deadline_ns = self.traffic.next_deadline_ns().min(self.activities.naps.next_ns());
         let interval_end_ns = accounts.observer.interval_end_ns();
         let until_ns = (now_ns + TICK_NS).min(deadline_ns).min(interval_end_ns);
         if let Some(stopped_ns) = self.stage.stopped_ns {

@@ -106,7 +106,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         while goes_on(&self.traffic) && !signals.is_stopped() {
             let now_ns = self.traffic.lines.times.now_ns;
             self.traffic.open_queued(now_ns, true);
-            self.wait((now_ns + TICK_NS).min(self.traffic.lines.next_deadline_ns()))?;
+            self.wait((now_ns + TICK_NS).min(self.traffic.next_deadline_ns()))?;
             self.traffic.look_at_deadlines();
         }
         Ok(())

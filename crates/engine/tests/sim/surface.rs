@@ -224,6 +224,41 @@ fn calls_with_their_redirects_become_gets_and_time_out_as_a_whole() {
     assert_eq!(error(&sum, "redirect_limit"), 2);
 }
 
+/// The server that a call is sent on to has gone, so nothing takes the rest of the call.
+#[test]
+fn calls_that_cannot_go_on_after_a_redirect_time_out() {
+    let gone = Window { at_ns: START_NS + 1450 * MS / 1000, for_ns: 100 * S };
+    let sim = SimOptions {
+        latency_ns: MS / 10..MS / 10 + 1,
+        peer_dead: Some(gone),
+        ..SimOptions::default()
+    };
+    let closing = "Location: /next\r\nConnection: close";
+    for (joins_redirects, per_connection, want) in
+        [(true, None, [1, 1, 0, 0]), (true, Some(5), [1, 1, 0, 0]), (false, None, [2, 0, 1, 1])]
+    {
+        let plan = Draft {
+            redirects: 2,
+            joins_redirects,
+            connections: 1,
+            requests_per_connection: per_connection,
+            timeout_ns: 100 * MS,
+            duration_ns: Some(S),
+            ..plan()
+        };
+        let ran = run(&plan, &sim, always(Answer::With(302, closing, MS)));
+        let sum = ran.sum();
+        let ledger = sum.ledger;
+        assert_eq!(ledger.check(), Ok(()));
+        let seen = [ledger.scheduled, ledger.timed_out, ledger.unsent, ledger.redirects];
+        assert_eq!(seen, want, "{joins_redirects} {per_connection:?} {ledger:?}");
+        if joins_redirects {
+            assert_eq!(error(&sum, "timeout"), 1);
+            assert_eq!(sum.service.max_ns().map(|ns| ns / MS), Some(100));
+        }
+    }
+}
+
 /// 307 asks for the same method again, which is GET by then.
 #[test]
 fn a_request_that_has_become_a_get_stays_one() {
