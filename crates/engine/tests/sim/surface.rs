@@ -259,6 +259,30 @@ fn calls_that_cannot_go_on_after_a_redirect_time_out() {
     }
 }
 
+/// Nobody waits for ever before the start: what each connection carries first ends in its time.
+#[test]
+fn first_requests_that_cannot_go_on_after_a_redirect_time_out() {
+    let gone = Window { at_ns: 1450 * MS / 1000, for_ns: 100 * S };
+    let sim = SimOptions {
+        latency_ns: MS / 10..MS / 10 + 1,
+        peer_dead: Some(gone),
+        ..SimOptions::default()
+    };
+    let plan = Draft {
+        redirects: 2,
+        joins_redirects: true,
+        connections: 1,
+        timeout_ns: 100 * MS,
+        first_request: Some(FirstRequest { one_by_one: false, may_fail: true }),
+        duration_ns: Some(S),
+        ..plan()
+    };
+    let closing = "Location: /next\r\nConnection: close";
+    let ran = run(&plan, &sim, always(Answer::With(302, closing, MS)));
+    let warmup = ran.records[0].warmup.as_ref().expect("a first request").ledger;
+    assert_eq!((warmup.scheduled, warmup.timed_out, warmup.check()), (1, 1, Ok(())));
+}
+
 /// 307 asks for the same method again, which is GET by then.
 #[test]
 fn a_request_that_has_become_a_get_stays_one() {
