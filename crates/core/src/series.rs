@@ -64,6 +64,9 @@ pub struct Point {
     /// How long all that were waiting then had waited. Known as `overdue` is.
     #[serde(skip)]
     pub waiting: Packed,
+    /// How long the slots dropped in it had waited. Known while a run goes on; no series has it.
+    #[serde(skip)]
+    pub shed_waits: Packed,
     /// Response times of the requests that ended in the interval.
     pub response: Packed,
     /// Service times of the requests that ended in the interval.
@@ -94,6 +97,7 @@ impl Point {
         self.users_ns += other.users_ns;
         self.overdue += other.overdue;
         self.waiting.merge(&other.waiting);
+        self.shed_waits.merge(&other.shed_waits);
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.metrics.merge(&other.metrics);
@@ -185,12 +189,13 @@ impl Series {
             self.points.push(empty);
         }
         let Point { t_ns, interval_ns, .. } = self.points[index];
-        // What waits is for those who watch, not for a record.
-        let waiting = Packed::default();
+        // How long others waited is for those who watch, not for a record.
+        let (waiting, shed_waits) = (Packed::default(), Packed::default());
         self.points[index].merge(&Point {
             t_ns,
             interval_ns,
             waiting,
+            shed_waits,
             overdue: 0,
             ..point.clone()
         });

@@ -41,12 +41,14 @@ impl Totals {
             failed: point.failed,
             ..Ledger::default()
         };
+        let mut response = point.response.unpack();
+        response.merge(&point.shed_waits.unpack());
         Self {
             ledger,
             errors: point.errors,
             received_bytes: point.received_bytes,
             status: BTreeMap::new(),
-            response: point.response.unpack(),
+            response,
             service: point.service.unpack(),
         }
     }

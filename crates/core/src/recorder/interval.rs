@@ -42,6 +42,8 @@ pub struct Interval {
     metrics: IntervalMetrics,
     /// How long all that waited at its end had waited, where a condition asks for it.
     waiting: Histogram,
+    /// How long the slots that were dropped in it had waited.
+    shed_waits: Histogram,
 }
 
 impl Interval {
@@ -85,6 +87,10 @@ impl Interval {
             point.waiting = self.waiting.pack();
             self.waiting.clear();
         }
+        if !self.shed_waits.is_empty() {
+            point.shed_waits = self.shed_waits.pack();
+            self.shed_waits.clear();
+        }
         if !self.response.is_empty() {
             self.response.clear();
             self.service.clear();
@@ -108,6 +114,11 @@ impl Interval {
     pub(super) fn ended(&mut self, response_ns: u64, service_ns: u64) {
         self.response.record(response_ns);
         self.service.record(service_ns);
+    }
+
+    /// Slots were dropped, each after it had waited this long.
+    pub(super) fn shed(&mut self, slots: u64, waited_ns: u64) {
+        self.shed_waits.record_n(waited_ns, slots);
     }
 
     /// Something went wrong, `count` times.

@@ -253,6 +253,7 @@ impl Recorder {
     /// `slots` came due and were dropped, because each had waited this long for a connection.
     pub fn shed(&mut self, slots: u64, waited_ns: u64, place: Place) {
         self.ledger.shed += slots;
+        self.running.interval.shed(slots, waited_ns);
         self.never_sent(slots, waited_ns, place, |part| part.ledger.shed += slots);
     }
 

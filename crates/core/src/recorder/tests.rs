@@ -79,9 +79,13 @@ fn an_interval_holds_what_came_since_the_last() {
             recorder.started(&moments(), Place::NOWHERE);
             recorder.ended(&moments(), 400, Outcome::TimedOut, Place::NOWHERE);
         }
+        recorder.shed(2 * index, 88, Place::NOWHERE);
         let point = recorder.take_interval(Span::nth(index, 0), 5, Box::default()).pack();
         assert_eq!((point.sent, point.timed_out), (index + 1, index + 1));
         assert_eq!(point.response.unpack().count(), index + 1);
+        let shed_waits = point.shed_waits.unpack();
+        assert_eq!((point.shed, shed_waits.count()), (2 * index, 2 * index));
+        assert_eq!(shed_waits.max_ns(), (index > 0).then_some(88));
         assert_eq!(point.lateness_max_ns, 5);
     }
 }

@@ -43,9 +43,17 @@ fn paths(ran: &Ran) -> Vec<String> {
 fn late_slots_are_shed_and_all_are_accounted_for() {
     // One connection serves ten a second; a hundred a second are asked for.
     let plan = Draft { connections: 1, shed_after_ns: Some(200 * MS), ..at_rate(100_000_000, S) };
-    let sum = simple(&plan, Answer::Status(200, 100 * MS)).sum();
+    let ran = simple(&plan, Answer::Status(200, 100 * MS));
+    let sum = ran.sum();
     assert_eq!(sum.ledger.check(), Ok(()));
     assert_eq!(sum.ledger.scheduled, 100);
+    // Those who watch see how long they had waited when they are shed.
+    for point in &ran.points {
+        let waits = point.shed_waits.unpack();
+        assert_eq!(waits.count(), point.shed);
+        assert!(waits.min_ns().is_none_or(|least_ns| least_ns >= 199 * MS), "{waits:?}");
+    }
+    assert_eq!(ran.points.iter().map(|point| point.shed).sum::<u64>(), 71);
     assert_eq!(sum.response().count(), 100);
     assert_eq!((sum.ledger.sent, sum.ledger.completed), (10, 10));
     // Those younger than the limit at the end were not shed: they stay unsent.

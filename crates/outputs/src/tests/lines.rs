@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::Histogram;
 use plimsoll_core::live::LiveFigures;
 use plimsoll_core::plan::{Draft, Endpoint};
+use plimsoll_core::series::Point;
 
 use super::{BEGAN_NS, SECOND_NS, labels, point, result};
 use crate::events::Timetable;
@@ -136,6 +138,25 @@ fn events_are_sent_where_the_receiver_knows_them() {
     let plain = Statsd::new(&labels(), false);
     let lines = moments_of(&timetable, |moment| plain.encode(moment));
     assert!(lines.iter().all(|line| !line.contains("_e{")), "{lines:?}");
+}
+
+/// What is dropped has waited by then: response times do not jump when the run ends.
+#[test]
+fn shed_requests_have_their_response_times_in_the_interval_in_which_they_were_shed() {
+    let mut waits = Histogram::new();
+    waits.record(5 * SECOND_NS);
+    let mut live = LiveFigures::new(&Draft::new(Endpoint::http("x", 80, "/")));
+    live.add(&Point { shed_waits: waits.pack(), ..point(0) });
+    let mut figures = Figures::default();
+    figures.begin(BEGAN_NS, &Arc::default());
+    let new = figures.add(BEGAN_NS + SECOND_NS, &live);
+    for totals in [&new, &figures.totals] {
+        assert_eq!((totals.response.count(), totals.service.count()), (11, 10));
+        assert_eq!(totals.response.max_ns(), waits.max_ns());
+    }
+    figures.end(BEGAN_NS + SECOND_NS, &Ending::of(&result(1)));
+    // Three more had not been sent by then.
+    assert_eq!(figures.totals.response.count(), 14);
 }
 
 #[test]
