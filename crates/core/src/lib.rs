@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod authorization;
+pub mod bounds;
 pub mod checked;
 pub mod clock;
 pub mod comparison;

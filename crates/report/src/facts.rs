@@ -1,6 +1,7 @@
 //! What several views share: which clock is the headline, how many samples support a quantile, the
 //! plan in words, the tester's share of a CPU.
 
+use plimsoll_core::bounds::Bounds;
 pub use plimsoll_core::clock::Clock;
 use plimsoll_core::part::Part;
 use plimsoll_core::plan::{Body, Draft, Endpoint, HttpVersion, Order, TargetFile, VuPlan};
@@ -35,6 +36,9 @@ pub(crate) const QUANTILES: [(&str, u64); 7] = [
 /// A quantile with fewer samples beyond it than this moves a lot from run to run.
 pub(crate) const FEW_BEYOND: u64 = 10;
 
+/// A quantile is shown as a lower bound if the most that it may be is this many times as much.
+const SEEN_FROM: f64 = 1.01;
+
 /// A quantile and what it stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tail {
@@ -42,8 +46,8 @@ pub(crate) struct Tail {
     pub(crate) value_ns: Option<u64>,
     /// How many samples rank above it.
     pub(crate) beyond: u64,
-    /// How many samples are lower bounds: times of requests without a whole response.
-    pub(crate) incomplete: u64,
+    /// Whether the value is shown as a lower bound, because of incomplete requests.
+    pub(crate) is_lower_bound: bool,
 }
 
 impl Tail {
@@ -51,19 +55,24 @@ impl Tail {
     pub(crate) fn of(histogram: &Histogram, per_10k: u64) -> Self {
         let beyond = Self::beyond(histogram.count(), per_10k);
         let value_ns = histogram.quantile_ns(per_10k as f64 / 10_000.0).filter(|_| beyond > 0);
-        Self { value_ns, beyond, incomplete: 0 }
+        Self { value_ns, beyond, is_lower_bound: false }
     }
 
     /// That of a run's requests.
     pub(crate) fn of_run(clock: Clock, result: &RunResult, per_10k: u64) -> Self {
-        let incomplete = clock.incomplete(&result.ledger);
-        Self { incomplete, ..Self::of(clock.histogram(result), per_10k) }
+        Self::of(clock.histogram(result), per_10k).within(&Bounds::of_run(clock, result), per_10k)
     }
 
     /// That of the requests of a part.
     pub(crate) fn of_part(clock: Clock, part: &Part, per_10k: u64) -> Self {
-        let incomplete = clock.incomplete(&part.ledger);
-        Self { incomplete, ..Self::of(clock.of_part(part), per_10k) }
+        Self::of(clock.of_part(part), per_10k).within(&Bounds::of_part(clock, part), per_10k)
+    }
+
+    fn within(self, bounds: &Bounds<'_>, per_10k: u64) -> Self {
+        let Some(value_ns) = self.value_ns.filter(|_| bounds.incomplete() > 0) else { return self };
+        let most_ns = bounds.most_ns(per_10k as f64 / 10_000.0);
+        let is_more = |most_ns: u64| most_ns as f64 > value_ns as f64 * SEEN_FROM;
+        Self { is_lower_bound: most_ns.is_none_or(is_more), ..self }
     }
 
     /// How many of `count` samples rank above the quantile.
@@ -76,7 +85,7 @@ impl Tail {
     /// beyond.
     pub(crate) fn words(self) -> String {
         match self.value_ns {
-            Some(value_ns) if self.is_lower_bound() => format!("≥ {}", format_ns(value_ns)),
+            Some(value_ns) if self.is_lower_bound => format!("≥ {}", format_ns(value_ns)),
             Some(value_ns) if self.is_rough() => format!("~ {}", format_ns(value_ns)),
             Some(value_ns) => format_ns(value_ns),
             None => "n/a".to_owned(),
@@ -86,12 +95,6 @@ impl Tail {
     /// Whether too few samples lie beyond for the value to be more than a rough one.
     pub(crate) fn is_rough(self) -> bool {
         self.value_ns.is_some() && self.beyond < FEW_BEYOND
-    }
-
-    /// Whether the value has no upper bound: had all incomplete requests waited longer, they would
-    /// take its rank.
-    pub(crate) fn is_lower_bound(self) -> bool {
-        self.value_ns.is_some() && self.incomplete > self.beyond
     }
 }
 
@@ -423,6 +426,7 @@ pub(crate) fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use plimsoll_core::ledger::Ledger;
+    use plimsoll_core::outcome::ByOutcome;
     use plimsoll_core::plan::{Request, Script, Target};
 
     use super::*;
@@ -448,32 +452,35 @@ mod tests {
     #[test]
     fn a_quantile_is_a_lower_bound_if_incomplete_requests_may_take_its_rank() {
         let mut result = samples::steady();
-        for histogram in [&mut result.latency.response, &mut result.latency.service] {
-            *histogram = Histogram::new();
-            histogram.record_n(1_000_000, 1000);
-        }
-        let cases = [
-            // scheduled, sent, completed; p90 and p99 of the response and of the service time
-            (1000, 1000, 1000, [["1.00 ms", "1.00 ms"], ["1.00 ms", "1.00 ms"]]),
-            (1000, 1000, 990, [["1.00 ms", "1.00 ms"], ["1.00 ms", "1.00 ms"]]),
-            (1000, 1000, 989, [["1.00 ms", "≥ 1.00 ms"], ["1.00 ms", "≥ 1.00 ms"]]),
-            (1000, 900, 889, [["≥ 1.00 ms", "≥ 1.00 ms"], ["1.00 ms", "≥ 1.00 ms"]]),
-            (1000, 900, 900, [["1.00 ms", "≥ 1.00 ms"], ["1.00 ms", "1.00 ms"]]),
-        ];
-        for (scheduled, sent, completed, expected) in cases {
+        let mut times = Histogram::new();
+        times.record_n(1_000_000, 1000);
+        (result.latency.response, result.latency.service) = (times.clone(), times);
+        for (scheduled, sent, completed, slow, expected) in [
+            // 1000 requests took 1 ms, but for those that are slow or incomplete. p50, p90 and p99
+            // of the response time, of the service time and of a part.
+            (1000, 1000, 1000, 0, ["1.00 ms", "1.00 ms", "1.00 ms"]),
+            (1000, 1000, 990, 0, ["1.00 ms", "1.00 ms", "1.00 ms"]),
+            (1000, 1000, 989, 0, ["1.00 ms", "≥ 1.00 ms", "≥ 1.00 ms"]),
+            // Some that are slow come to light.
+            (1000, 1000, 995, 10, ["1.00 ms", "≥ 1.00 ms", "1.00 ms"]),
+            (1000, 900, 889, 0, ["≥ 1.00 ms", "≥ 1.00 ms", "≥ 1.00 ms"]),
+            (1000, 900, 900, 0, ["1.00 ms", "≥ 1.00 ms", "1.00 ms"]),
+        ] {
+            result.ledger = Ledger { scheduled, sent, completed, ..Ledger::default() };
+            result.by_outcome = ByOutcome::default();
+            result.by_outcome.ok.record_n(1_000_000, completed - slow);
+            result.by_outcome.failed.record_n(1_000_000_000, slow);
+            let [p90, p99, service_p99] = expected;
+            let tail = |clock, rank| Tail::of_run(clock, &result, rank).words();
+            let found = [tail(Clock::Response, 9000), tail(Clock::Response, 9900)];
+            assert_eq!(found, [p90, p99], "{:?}", result.ledger);
+            assert_eq!(tail(Clock::Service, 9900), service_p99, "{:?}", result.ledger);
             let part = Part {
-                ledger: Ledger { scheduled, sent, completed, ..Ledger::default() },
-                response: result.latency.response.clone(),
+                ledger: result.ledger,
                 service: result.latency.service.clone(),
                 ..Part::default()
             };
-            result.ledger = part.ledger;
-            for (clock, [p90, p99]) in [Clock::Response, Clock::Service].into_iter().zip(expected) {
-                let of_run = [9000, 9900].map(|rank| Tail::of_run(clock, &result, rank).words());
-                let of_part = [9000, 9900].map(|rank| Tail::of_part(clock, &part, rank).words());
-                assert_eq!(of_run, [p90, p99], "{clock:?} {:?}", part.ledger);
-                assert_eq!(of_part, of_run);
-            }
+            assert_eq!(Tail::of_part(Clock::Service, &part, 9900).words(), service_p99);
         }
     }
 

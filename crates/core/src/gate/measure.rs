@@ -8,6 +8,7 @@ use super::metric::{Metric, Statistic, Tally, Timing};
 use super::scope::{Scope, not_among};
 use super::stretch::Stretch;
 use super::{Condition, stretch_words};
+use crate::bounds::Bounds;
 use crate::clock::Clock;
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
@@ -89,7 +90,9 @@ fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
     match metric {
         Metric::Time(timing, figure) => match histogram(timing, result) {
             Ok(histogram) => match clock(timing) {
-                Some(clock) => statistic(histogram, figure).by(clock, figure, ledger),
+                Some(clock) => {
+                    statistic(histogram, figure).within(figure, &Bounds::of_run(clock, result))
+                }
                 None => statistic(histogram, figure),
             },
             Err(why) => Measured::none(why),
@@ -316,7 +319,7 @@ fn of_requests(metric: Metric, unit: Unit, part: &Part) -> Option<Measured> {
     let measured = match metric {
         Metric::Time(timing, figure) => {
             let clock = clock(timing).unwrap_or(Clock::Service);
-            statistic(clock.of_part(part), figure).by(clock, figure, &part.ledger)
+            statistic(clock.of_part(part), figure).within(figure, &Bounds::of_part(clock, part))
         }
         Metric::Requests(tally) => requests(tally, unit, &part.ledger),
         Metric::Status(from, to) => statuses((from, to), unit, &part.ledger, &part.status),
@@ -382,9 +385,12 @@ fn between(
     result: &RunResult,
 ) -> Measured {
     let points = result.series.points();
-    let Some(stretch) = Stretch::within(points, from_ns, to_ns, result.elapsed_ns) else {
+    let Some(mut stretch) = Stretch::within(points, from_ns, to_ns, result.elapsed_ns) else {
         return Measured::none(format!("nothing was kept of {}", stretch_words(from_ns, to_ns)));
     };
+    if points.last().is_some_and(|last| last.t_ns.saturating_add(last.interval_ns) <= to_ns) {
+        stretch.reach_end(&result.ledger);
+    }
     let mut measured = stretch.measure(subject, unit);
     if measured.note.is_none() && (stretch.from_ns, stretch.to_ns) != (from_ns, to_ns) {
         measured.note = Some(format!("from {}", stretch_words(stretch.from_ns, stretch.to_ns)));

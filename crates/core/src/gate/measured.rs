@@ -1,9 +1,8 @@
 //! What a condition's metric was found to be, and what readers have to know about it.
 
 use super::metric::Statistic;
-use crate::clock::Clock;
-use crate::ledger::Ledger;
-use crate::units::counted;
+use crate::bounds::Bounds;
+use crate::units::{counted, format_ns};
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,13 +11,22 @@ pub(super) struct Measured {
     pub(super) value: Option<f64>,
     /// What readers have to know about it.
     pub(super) note: Option<String>,
-    /// Whether the true value may be anything above.
-    pub(super) is_lower_bound: bool,
+    /// The most that it may be, if that is not known to be the value.
+    pub(super) most: Option<Most>,
+}
+
+/// The most that a time may be, because some requests are incomplete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Most {
+    /// ns; `None` without a limit.
+    value_ns: Option<u64>,
+    /// How many requests are incomplete.
+    requests: u64,
 }
 
 impl Measured {
     pub(super) fn some(value: f64) -> Self {
-        Self { value: Some(value), note: None, is_lower_bound: false }
+        Self { value: Some(value), note: None, most: None }
     }
 
     pub(super) fn none(why: impl Into<String>) -> Self {
@@ -27,7 +35,7 @@ impl Measured {
 
     /// No value, for a reason that may be known.
     pub(super) fn nothing(why: Option<String>) -> Self {
-        Self { value: None, note: why, is_lower_bound: false }
+        Self { value: None, note: why, most: None }
     }
 
     pub(super) fn of(value: Option<f64>, why_not: &str) -> Self {
@@ -41,25 +49,38 @@ impl Measured {
         }
         let samples = counted(count, "sample");
         let note = format!("of {samples} none lies beyond: this is the maximum");
-        Self { value, note: Some(note), is_lower_bound: false }
+        Self { value, note: Some(note), most: None }
     }
 
-    /// A figure by a clock of the requests in a ledger.
-    pub(super) fn by(self, clock: Clock, figure: Statistic, ledger: &Ledger) -> Self {
-        self.among(figure, clock.timed(ledger), clock.incomplete(ledger))
-    }
-
-    /// A figure of the times of requests, of which some are incomplete. Had all of those waited
-    /// longer, and were they more than lie beyond a quantile, it would be one of theirs.
-    pub(super) fn among(self, figure: Statistic, timed: u64, incomplete: u64) -> Self {
-        let Statistic::Quantile(q) = figure else { return self };
-        let beyond = beyond(q, timed);
-        if self.value.is_none() || incomplete <= beyond {
+    /// A time of requests, of which some may be incomplete.
+    pub(super) fn within(self, figure: Statistic, bounds: &Bounds<'_>) -> Self {
+        let most_ns = match figure {
+            Statistic::Quantile(q) => bounds.most_ns(q),
+            Statistic::Max => None,
+            _ => return self,
+        };
+        let requests = bounds.incomplete();
+        if requests == 0 || self.value.is_none() {
             return self;
         }
-        let requests = counted(incomplete, "incomplete request");
-        let note = format!("a lower bound: {requests}, and {beyond} beyond this");
-        Self { note: Some(note), is_lower_bound: true, ..self }
+        Self { most: Some(Most { value_ns: most_ns, requests }), ..self }
+    }
+}
+
+impl Most {
+    /// The value in the unit of times.
+    pub(super) fn value(&self) -> f64 {
+        self.value_ns.map_or(f64::INFINITY, |value_ns| value_ns as f64 / 1e3)
+    }
+
+    /// Why a condition is not met that the value meets.
+    pub(super) fn note(&self) -> String {
+        let requests = counted(self.requests, "incomplete request");
+        let most = self.value_ns.map_or_else(
+            || "be anything above".to_owned(),
+            |value_ns| format!("be up to {}", format_ns(value_ns)),
+        );
+        format!("a lower bound: with {requests} it may {most}")
     }
 }
 

@@ -155,19 +155,21 @@ impl Condition {
         is_rate && self.limit.unit == Unit::Share
     }
 
-    /// Measures a result and holds it against the condition. A lower bound shows nothing about a
-    /// limit above it.
+    /// Measures a result and holds it against the condition. The most that a value may be has to
+    /// keep an upper limit, too.
     #[must_use]
     pub fn judge(&self, result: &RunResult) -> Gate {
         let measured = measure(self, result);
-        let shows_nothing = measured.is_lower_bound && self.operator.is_upper_limit();
-        let holds = |value| self.operator.holds(value, self.limit.value) && !shows_nothing;
+        let holds = |value| self.operator.holds(value, self.limit.value);
+        let is_met = measured.value.is_some_and(holds);
+        let most = measured.most.filter(|_| is_met && self.operator.is_upper_limit());
+        let doubt = most.filter(|most| !holds(most.value()));
         Gate {
             expr: self.text.clone(),
-            pass: measured.value.is_some_and(holds),
+            pass: is_met && doubt.is_none(),
             value: measured.value,
             unit: self.limit.unit,
-            note: measured.note,
+            note: doubt.map(|most| most.note()).or(measured.note),
         }
     }
 }

@@ -5,7 +5,9 @@ use super::custom::Subject;
 use super::measure::{share_of, statistic};
 use super::measured::Measured;
 use super::metric::{Metric, Statistic, Tally, Timing};
+use crate::bounds::Bounds;
 use crate::histogram::{Histogram, Packed};
+use crate::ledger::Ledger;
 use crate::metric::CustomMetrics;
 use crate::outage::share;
 use crate::result::Unit;
@@ -36,6 +38,9 @@ pub(super) struct Stretch {
     /// Of the last interval: slots that wait, and how long all that waits has waited.
     overdue: u64,
     waiting: Packed,
+    /// Requests that had no response when the run ended with this stretch.
+    unfinished: u64,
+    unsent: u64,
     response: Histogram,
     service: Histogram,
     metrics: CustomMetrics,
@@ -79,6 +84,11 @@ impl Stretch {
         self.response.merge(&point.response.unpack());
         self.service.merge(&point.service.unpack());
         self.metrics.merge(&point.metrics);
+    }
+
+    /// The run ended with this stretch. What was still open or due then had no response.
+    pub(super) fn reach_end(&mut self, ledger: &Ledger) {
+        (self.unfinished, self.unsent) = (ledger.unfinished, ledger.unsent);
     }
 
     /// Responses per second.
@@ -141,19 +151,20 @@ impl Stretch {
     }
 
     fn time(&self, timing: Timing, figure: Statistic) -> Measured {
-        if timing != Timing::Response {
-            let incomplete = self.ended() - self.shed - self.completed;
-            return statistic(&self.service, figure).among(
-                figure,
-                self.service.count(),
-                incomplete,
-            );
-        }
-        let mut response = self.response.clone();
         let waiting = self.waiting.unpack();
-        response.merge(&waiting);
-        let incomplete = self.ended() - self.completed + waiting.count();
-        statistic(&response, figure).among(figure, response.count(), incomplete)
+        let (mut times, is_service) = match timing {
+            Timing::Response => (self.response.clone(), false),
+            _ => (self.service.clone(), true),
+        };
+        // Which of the times are of unfinished requests is not known, only that these are more.
+        let others = self.completed + self.refused + self.timed_out + self.broken;
+        let mut untimed = self.unfinished.saturating_sub(times.count().saturating_sub(others));
+        if !is_service {
+            times.merge(&waiting);
+            untimed += self.shed + self.unsent;
+        }
+        let incomplete = times.count().saturating_sub(self.completed);
+        statistic(&times, figure).within(figure, &Bounds::new(&times, incomplete, untimed))
     }
 
     fn requests(&self, tally: Tally, unit: Unit) -> Measured {

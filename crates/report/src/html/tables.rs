@@ -54,7 +54,7 @@ pub(super) fn quantiles(result: &RunResult, page: &mut String) {
     ];
     let note = "Beyond: how many samples lie above the quantile. ~ marks those with fewer than 10, \
         which vary a lot from run to run; n/a where there is none, as the value would be the \
-        maximum again. ≥ marks lower bounds: more requests are incomplete than lie beyond.";
+        maximum again. ≥ marks lower bounds: with the incomplete requests it may be more.";
     Table { caption: "Quantiles", head: &head, rows, note }.write(page);
 }
 

@@ -270,7 +270,7 @@ fn latency(result: &RunResult) -> String {
     let mut text = table(&["Latency", first, "beyond", second, "beyond"], &rows);
     text += &format!(
         "\nBeyond: samples above the quantile. ~ has fewer than {FEW_BEYOND}, n/a none. ≥ is a \
-         lower bound: more requests are incomplete than lie beyond.\n"
+         lower bound: with the incomplete requests it may be more.\n"
     );
     text
 }

@@ -154,7 +154,7 @@ pub(super) fn footnote(lines: &[String], width: usize) -> Vec<String> {
     let has = |mark: &str| lines.iter().any(|line| line.contains(mark));
     let mut notes = Vec::new();
     if has(" ≥ ") {
-        notes.push("≥ lower bound: more requests are incomplete than lie beyond".to_owned());
+        notes.push("≥ lower bound: with the incomplete requests it may be more".to_owned());
     }
     if has(" ~ ") {
         notes.push(format!("~ fewer than {FEW_BEYOND} samples beyond, varies from run to run"));
