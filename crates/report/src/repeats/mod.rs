@@ -103,6 +103,7 @@ fn remarks(repeats: &Repeats) -> Vec<String> {
         let verb = if left_out.len() == 1 { "does" } else { "do" };
         format!("{} {verb} not count: {reason}", repeat_words(left_out))
     }));
+    remarks.extend(doubts(repeats));
     remarks.extend((1..).zip(&repeats.runs).filter_map(|(repeat, run)| {
         let failed = run.iterations.as_ref()?.failed;
         let failed = (failed > 0).then(|| counted(failed, "iteration"))?;
@@ -113,6 +114,25 @@ fn remarks(repeats: &Repeats) -> Vec<String> {
         remarks.push(format!("{begun} of {} repeats were begun", repeats.asked));
     }
     remarks
+}
+
+/// Why gates are not met, where their values do not show it: of each gate the repeats, and what the
+/// first of them says.
+fn doubts(repeats: &Repeats) -> Vec<String> {
+    let mut doubts: Vec<(&Gate, Vec<u32>)> = Vec::new();
+    for (repeat, run) in (1..).zip(&repeats.runs) {
+        for gate in run.gates.iter().filter(|gate| !gate.pass && gate.note.is_some()) {
+            match doubts.iter_mut().find(|(known, _)| known.expr == gate.expr) {
+                Some((_, in_repeats)) => in_repeats.push(repeat),
+                None => doubts.push((gate, vec![repeat])),
+            }
+        }
+    }
+    let words = |(gate, in_repeats): &(&Gate, Vec<u32>)| {
+        let note = gate.note.as_deref().unwrap_or_default();
+        format!("{}: {}: {note}", repeat_words(in_repeats), gate.expr)
+    };
+    doubts.iter().map(words).collect()
 }
 
 /// Each cause once, the worst first, with the repeats that have it.

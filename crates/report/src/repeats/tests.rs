@@ -145,6 +145,17 @@ fn repeats_that_do_not_count_pass_no_gates() {
 }
 
 #[test]
+fn gates_say_why_they_are_not_met() {
+    let mut runs = runs(3);
+    for (run, count) in runs.iter_mut().zip([0, 7, 9]) {
+        run.gates[0].pass = count == 0;
+        run.gates[0].note = (count > 0).then(|| format!("a lower bound: {count}"));
+    }
+    let text = text(&repeats(runs, 3, &[]), 80);
+    assert!(text.contains("- repeats 2, 3: p99<250ms: a lower bound: 7\n"), "{text}");
+}
+
+#[test]
 fn iterations_that_failed_are_told_of_each_repeat() {
     let mut runs = runs(3);
     for (run, failed) in runs.iter_mut().zip([0, 1, 1200]) {
