@@ -56,9 +56,11 @@ impl<'a> Bounds<'a> {
         self.incomplete + self.untimed
     }
 
-    /// The most that the quantile `q` (0 to 1) may be, ns; `None` without a limit. Where the times of
-    /// complete requests are not kept apart, incomplete ones are taken to have waited longer than
-    /// the quantile, as those do that time out: only that there is no limit is known then.
+    /// The most that the quantile `q` (0 to 1) may be, ns; `None` without a limit.
+    ///
+    /// Where the times of complete requests are not kept apart, incomplete ones are taken to have
+    /// waited longer than the quantile, as those do that time out. Only that there is no limit is
+    /// known then.
     #[must_use]
     pub fn most_ns(&self, q: f64) -> Option<u64> {
         if self.incomplete() == 0 {
