@@ -83,6 +83,7 @@ impl Recorders {
             shared,
             began: None,
             used: CpuUse::default(),
+            open_max: 0,
             ended_ns: 0,
         }
     }
@@ -111,6 +112,8 @@ pub struct Recording {
     began: Option<(u64, CpuUse)>,
     /// What it has used since.
     used: CpuUse,
+    /// The most connections that all scenarios had open at once.
+    open_max: u64,
     ended_ns: u64,
 }
 
@@ -225,10 +228,21 @@ impl Tally for Recording {
         }
     }
 
+    fn unsent(&mut self, place: &Place<'_>, asked: &RequestEnded<'_>) {
+        let Self { roles, line, shared, .. } = self;
+        if let Some(role) = book(roles, line, place, place.at_ns) {
+            role.unsent(place, asked, &shared.masks);
+        }
+    }
+
     fn connections(&mut self, place: &Place<'_>, all: &Connections, reconnects: u64) {
         if let Some(role) = self.role(place, place.at_ns) {
             role.connections(all, reconnects);
         }
+    }
+
+    fn open_max(&mut self, connections: u64) {
+        self.open_max = connections;
     }
 
     fn end(&mut self, at_ns: u64) {
