@@ -34,7 +34,7 @@ pub struct VuFacts {
     pub responses: u64,
     /// Requests that scripts asked for.
     pub requests: u64,
-    /// Of those, cut off by the end of their iteration.
+    /// Of those, cut off by the end of their iteration, before or after they were sent.
     pub cut_off: u64,
     /// Calls of gRPC that scripts made. The figures of a run do not contain them.
     pub calls: u64,

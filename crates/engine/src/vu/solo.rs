@@ -201,8 +201,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
 
     /// Cuts off what that user has under way.
     pub(super) fn cut_off_alone(&mut self) {
-        self.requests_cut_off += self.net.cut_off(0, self.now_ns, &mut self.books);
-        self.requests_cut_off += self.net.cut_off_calls(0);
+        self.requests_cut_off += self.cut_off_requests(0);
         self.users[0].news.clear();
     }
 }

@@ -296,11 +296,19 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         self.conclude(user, Outcome::Interrupted);
     }
 
+    /// Ends what a user has asked for and not got, and says how many requests those are.
+    pub(super) fn cut_off_requests(&mut self, user: u32) -> u64 {
+        let (now_ns, known, books) = (self.now_ns, &mut self.users[user as usize], &mut self.books);
+        let (unsent, actor) = (known.vu.unsent(), known.actor());
+        self.net.cut_off(user, now_ns, books)
+            + self.net.cut_off_calls(user)
+            + self.net.tell_unsent((&unsent, actor), now_ns, books)
+    }
+
     /// Counts an iteration that has ended, and clears up after it.
     fn conclude(&mut self, user: u32, outcome: Outcome) {
         let now_ns = self.now_ns;
-        let requests_cut_off =
-            self.net.cut_off(user, now_ns, &mut self.books) + self.net.cut_off_calls(user);
+        let requests_cut_off = self.cut_off_requests(user);
         let known = &mut self.users[user as usize];
         known.news.clear();
         for call in known.answered.drain(..) {

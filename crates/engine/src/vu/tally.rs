@@ -188,8 +188,9 @@ pub struct IterationEnded {
     pub sent_bytes: u64,
     /// Bytes received on them.
     pub received_bytes: u64,
-    /// Requests that were under way when it ended, and have ended with it. They were told as cut
-    /// off, but for those that the limit on the rate held back: they were not due.
+    /// Requests that were under way when it ended, or waited for their turn in a batch, and have
+    /// ended with it. They were told as cut off or unsent, but for those that the limit on the rate
+    /// held back: they were not due.
     pub requests_cut_off: u64,
 }
 
@@ -200,8 +201,8 @@ pub struct TaskEnded {
     pub sent_bytes: u64,
     /// Bytes received on them.
     pub received_bytes: u64,
-    /// Requests that were under way when it ended. They have ended with it, and were told as cut
-    /// off.
+    /// Requests that were under way when it ended, or waited for their turn in a batch. They have
+    /// ended with it, and were told as cut off or unsent.
     pub requests_cut_off: u64,
 }
 
@@ -243,6 +244,9 @@ pub trait Tally: Send {
     /// The end of its iteration has cut a request off: it has no status and no error. It is not
     /// told otherwise.
     fn cut_off(&mut self, _place: &Place<'_>, _cut: &RequestEnded<'_>) {}
+    /// The end of its iteration has found a request waiting for its turn in a batch: it was due when
+    /// the script asked for it, and never began. It is not told otherwise.
+    fn unsent(&mut self, _place: &Place<'_>, _asked: &RequestEnded<'_>) {}
     /// What has become of the connections that requests of a scenario have opened, when the load is
     /// over. `reconnects` are those that a VU has opened beyond the most that it had at once.
     fn connections(&mut self, _place: &Place<'_>, _all: &Connections, _reconnects: u64) {}
@@ -311,6 +315,10 @@ macro_rules! forward {
 
         fn cut_off(&mut $self, place: &Place<'_>, cut: &RequestEnded<'_>) {
             $call!($self, cut_off(place, cut));
+        }
+
+        fn unsent(&mut $self, place: &Place<'_>, asked: &RequestEnded<'_>) {
+            $call!($self, unsent(place, asked));
         }
 
         fn connections(&mut $self, place: &Place<'_>, all: &Connections, reconnects: u64) {

@@ -114,7 +114,12 @@ pub(super) fn ledger(result: &RunResult, page: &mut String) {
         (2, "timed out", ledger.timed_out, "the timeout came first"),
         (2, "broken", ledger.broken, "the connection failed before the end"),
         (2, "unfinished", ledger.unfinished, "still open when the run ended"),
-        (1, "unsent", ledger.unsent, "found no free connection before the end"),
+        (
+            1,
+            "unsent",
+            ledger.unsent,
+            "found no free connection, or no turn in a batch of a script, before the end",
+        ),
         (1, "shed", ledger.shed, "dropped because the plan says so"),
     ];
     let refused = (2, "refused", ledger.refused, "the server said that it did not process it");

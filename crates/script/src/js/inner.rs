@@ -13,7 +13,7 @@ use corosensei::Yielder;
 
 use super::api::classes::Classes;
 use super::api::grpc::Slots;
-use super::api::http::{Expected, Requests, SharedJar};
+use super::api::http::{Expected, Request, Requests, SharedJar};
 use super::api::sockets::Sockets;
 use super::events::{Kept, Timers};
 use super::execution::Execution;
@@ -82,6 +82,8 @@ pub(super) struct Inner {
     /// Promises that were rejected and have no handler.
     pub unhandled: RefCell<Vec<(Kept, Kept)>>,
     pub requests: RefCell<Requests>,
+    /// Requests that waited for their turn in a batch when the task was ended.
+    pub unsent: RefCell<Vec<Request>>,
     /// Channels and calls of gRPC.
     pub grpc: RefCell<Slots>,
     pub sockets: RefCell<Sockets>,
@@ -144,6 +146,7 @@ impl Inner {
             timers: RefCell::default(),
             unhandled: RefCell::default(),
             requests: RefCell::default(),
+            unsent: RefCell::default(),
             grpc: RefCell::default(),
             sockets: RefCell::default(),
             classes: Cell::default(),

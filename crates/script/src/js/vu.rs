@@ -159,6 +159,12 @@ impl Vu {
         Ref::map(self.inner.requests.borrow(), |requests| requests.request(number))
     }
 
+    /// The requests that no step has named, because they waited for their turn in a batch when their
+    /// task was ended; each says for how long. They are taken.
+    pub fn unsent(&mut self) -> Vec<Request> {
+        self.inner.unsent.take()
+    }
+
     /// A channel that a step has named, unless it is closed.
     #[must_use]
     pub fn channel(&self, number: u32) -> Option<Ref<'_, Channel>> {

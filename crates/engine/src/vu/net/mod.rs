@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering;
 use plimsoll_conn::Scratch;
 use plimsoll_io::{Driver, Event};
 use plimsoll_script::js::http::{Fault, Next};
-use plimsoll_script::js::{Answer, Level};
+use plimsoll_script::js::{Answer, Level, Request};
 
 use super::books::{Actor, Books};
 use super::cast::HttpDebug;
@@ -457,6 +457,25 @@ impl<D: Driver> Net<D> {
         calls.clear();
         self.owned[user as usize].calls = calls;
         count
+    }
+
+    /// Tells of requests that a user had yet to begin when its task ended, and says how many they
+    /// are. Under a limit on the rate, when they were due is not known.
+    pub(super) fn tell_unsent<T: Tally>(
+        &mut self,
+        (requests, actor): (&[Request], Actor),
+        now_ns: u64,
+        books: &mut Books<T>,
+    ) -> u64 {
+        let are_due = self.terms.network.rps == 0;
+        for request in requests.iter().filter(|_| are_due) {
+            let mut call = Call::default();
+            call.reset((0, 0), actor, now_ns, request);
+            let _next = call.flow.begin(request, &self.terms.network.http, books.wall_ns(now_ns));
+            let (tally, place) = books.at(actor, now_ns);
+            tally.unsent(&place, &call.ended(&call.flow.unfinished_hop(), now_ns, 0));
+        }
+        requests.len() as u64
     }
 
     /// Tells what has become of the connections, when the load is over.

@@ -225,6 +225,13 @@ impl Tally for Recording {
         }
     }
 
+    fn unsent(&mut self, place: &Place<'_>, asked: &RequestEnded<'_>) {
+        let Self { roles, line, shared, .. } = self;
+        if let Some(role) = book(roles, line, place, place.at_ns) {
+            role.unsent(place, asked, &shared.masks);
+        }
+    }
+
     fn connections(&mut self, place: &Place<'_>, all: &Connections, reconnects: u64) {
         if let Some(role) = self.role(place, place.at_ns) {
             role.connections(all, reconnects);

@@ -360,8 +360,8 @@ impl OneRole<'_> {
             unsent: iterations.unsent,
             read: Quoted::of(&result.loader.receive_delay, &result.latency.response),
             responses: result.ledger.completed,
-            requests: result.ledger.sent,
-            cut_off: result.ledger.unfinished,
+            requests: result.ledger.scheduled,
+            cut_off: result.ledger.unfinished + result.ledger.unsent,
             calls,
             sockets,
         }

@@ -166,6 +166,13 @@ impl RoleBook {
         );
     }
 
+    pub(super) fn unsent(&mut self, place: &Place<'_>, asked: &RequestEnded<'_>, masks: &Masks) {
+        let parts = Parts { endpoint: self.endpoint(place, asked, masks), ..self.parts(place) };
+        let recorder = self.observer.recorder(true);
+        let waited_ns = recorder.gap_ns(asked.intended_ns, asked.ended_ns);
+        recorder.unsent(1, waited_ns, parts);
+    }
+
     /// Records how a request came to be sent, and says which parts of a result it belongs to.
     fn started(
         &mut self,

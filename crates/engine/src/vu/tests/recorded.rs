@@ -9,9 +9,10 @@ use plimsoll_core::schedule::Arrivals;
 use plimsoll_core::secret::Masks;
 use plimsoll_core::verdict::Verdict;
 use plimsoll_io::sim::SimOptions;
+use plimsoll_script::js::{Program, Settings};
 
 use super::requests::Server;
-use super::{Kept, MS, Played, S, cast, play, program, role};
+use super::{Kept, MS, Played, S, cast, play, program, program_with, role};
 use crate::vu::{Ended, Outcome, Recorded, Recorders, Witness, result};
 
 const SCRIPT: &str = "import http from 'k6/http'; import { group, sleep } from 'k6';
@@ -47,14 +48,18 @@ fn plan(executor: &Executor, name: &str) -> Draft {
 
 /// Carries scenarios out with a seed, recorded and told to a tally of the tests.
 fn recorded(executors: &[Executor], seed: u64) -> (Kept, RunResult) {
-    recorded_at(executors, seed, 0)
+    recorded_of(&program(SCRIPT), executors, seed, 0)
 }
 
-/// The same with a limit on the rate of requests.
-fn recorded_at(executors: &[Executor], seed: u64, rps: u64) -> (Kept, RunResult) {
-    let program = program(SCRIPT);
-    let roles = executors.iter().map(|executor| role(&program, executor.clone())).collect();
-    let mut cast = cast(&program, roles, 3 * executors.len() as u64);
+/// The same of any script, with a limit on the rate of requests.
+fn recorded_of(
+    program: &Program,
+    executors: &[Executor],
+    seed: u64,
+    rps: u64,
+) -> (Kept, RunResult) {
+    let roles = executors.iter().map(|executor| role(program, executor.clone())).collect();
+    let mut cast = cast(program, roles, 3 * executors.len() as u64);
     cast.network.rps = rps;
     let (recorders, mut seconds) = Recorders::new(&cast, Masks::default());
     let witness = Witness::begin();
@@ -156,11 +161,39 @@ fn everything_stands_in_the_result_once() {
 
 #[test]
 fn a_limit_on_the_rate_delays_no_request() {
-    let (kept, result) = recorded_at(&[looping()], 1, 4);
+    let (kept, result) = recorded_of(&program(SCRIPT), &[looping()], 1, 4);
     let cut_off: u64 = kept.iterations.iter().map(|it| it.ended.requests_cut_off).sum();
     assert!(cut_off > 0, "the load ends while users wait for their turn");
     assert_eq!((result.ledger.scheduled, result.ledger.unfinished), (10, 0));
     assert!(result.latency.response.max_ns() < Some(50 * MS), "{:?}", result.latency.response);
+}
+
+#[test]
+fn requests_that_wait_for_their_turn_in_a_batch_are_unsent_when_they_are_cut_off() {
+    let text = "import http from 'k6/http'; import { group } from 'k6';
+        export default () => group('g', () => http.batch(
+          Array.from({ length: 7 }, () => ['GET', 'http://10.0.0.1:80/never', null,
+            { tags: { name: 'slow' } }])));";
+    let settings = Settings { batch_per_host_max: 2, ..Settings::default() };
+    let program = program_with(text, settings);
+    let (kept, result) = recorded_of(&program, &[looping()], 1, 0);
+    let ledger = &result.ledger;
+    assert_eq!(ledger.check(), Ok(()));
+    // Each of three users asks for seven, and two of them are on the wire.
+    assert_eq!((ledger.scheduled, ledger.unfinished, ledger.unsent), (21, 6, 15));
+    let cut_off: u64 = kept.iterations.iter().map(|it| it.ended.requests_cut_off).sum();
+    assert_eq!(cut_off, 21);
+    let response = &result.latency.response;
+    assert_eq!(response.count(), 21);
+    assert!(response.min_ns() > Some(2 * S), "all were due at once: {response:?}");
+    for part in [&result.endpoints[0], &result.groups[0]] {
+        assert_eq!((part.ledger.scheduled, part.ledger.unsent), (21, 15), "{}", part.name);
+    }
+    assert_eq!(result.endpoints[0].name, "slow");
+    let is_cut_off = |text: &str| text.starts_with("21 of 21 requests (100.0 %) were cut off");
+    let causes = &result.loader.causes;
+    assert!(causes.iter().any(|cause| is_cut_off(&cause.text)), "{causes:?}");
+    assert!(!causes.iter().any(|cause| cause.code == "unsent"), "{causes:?}");
 }
 
 #[test]

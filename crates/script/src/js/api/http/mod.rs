@@ -262,14 +262,29 @@ fn prepare_entry(context: Context<'_>, entry: &Value<'_>) -> Result<u32, Thrown>
 }
 
 /// Begins the requests of a batch, as many at a time as the settings allow, until all have ended.
+/// Those that the end of the task finds waiting are kept, so that they are counted.
 fn carry_out(context: Context<'_>, numbers: &[(String, u32)]) -> Result<(), Thrown> {
+    let inner = context.inner();
+    let mut waiting: Vec<u32> = numbers.iter().map(|(_, number)| *number).collect();
+    waiting.retain(|number| !inner.requests.borrow().is_answered(*number));
+    let asked_ns = inner.now_ns.get();
+    let carried_out = take_turns(context, &mut waiting, asked_ns);
+    if carried_out.is_err() {
+        let waited_ns = inner.now_ns.get().saturating_sub(asked_ns);
+        let mut requests = inner.requests.borrow_mut();
+        let cut_off = waiting.into_iter().filter_map(|number| requests.withdraw(number));
+        let cut_off = cut_off.map(|request| Request { waited_ns, ..request });
+        inner.unsent.borrow_mut().extend(cut_off);
+    }
+    carried_out
+}
+
+/// Begins requests that wait, each when it is its turn, until all have ended.
+fn take_turns(context: Context<'_>, waiting: &mut Vec<u32>, asked_ns: u64) -> Result<(), Thrown> {
     let inner = context.inner();
     let settings = &inner.shared.settings;
     let limit = |most: u32| if most == 0 { usize::MAX } else { most as usize };
     let (most, most_per_host) = (limit(settings.batch_max), limit(settings.batch_per_host_max));
-    let mut waiting: Vec<u32> = numbers.iter().map(|(_, number)| *number).collect();
-    waiting.retain(|number| !inner.requests.borrow().is_answered(*number));
-    let asked_ns = inner.now_ns.get();
     let mut open: Vec<u32> = Vec::new();
     while !waiting.is_empty() || !open.is_empty() {
         let next = {
@@ -345,6 +360,14 @@ impl Requests {
             State::Open(request) => request,
             State::Answered(response) => response.request(),
             State::Free => panic!("there is no request {number}"),
+        }
+    }
+
+    /// Takes a request back that was not begun.
+    fn withdraw(&mut self, number: u32) -> Option<Request> {
+        match std::mem::take(&mut self.slots.get_mut(number as usize)?.state) {
+            State::Open(request) => Some(*request),
+            _ => None,
         }
     }
 
