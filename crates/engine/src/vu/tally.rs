@@ -250,6 +250,8 @@ pub trait Tally: Send {
     /// What has become of the connections that requests of a scenario have opened, when the load is
     /// over. `reconnects` are those that a VU has opened beyond the most that it had at once.
     fn connections(&mut self, _place: &Place<'_>, _all: &Connections, _reconnects: u64) {}
+    /// The most connections that requests of all scenarios had open at once, when the load is over.
+    fn open_max(&mut self, _connections: u64) {}
     /// The worker does nothing more. It is its own thread that says so.
     fn end(&mut self, _at_ns: u64) {}
 }
@@ -323,6 +325,10 @@ macro_rules! forward {
 
         fn connections(&mut $self, place: &Place<'_>, all: &Connections, reconnects: u64) {
             $call!($self, connections(place, all, reconnects));
+        }
+
+        fn open_max(&mut $self, connections: u64) {
+            $call!($self, open_max(connections));
         }
 
         fn end(&mut $self, at_ns: u64) {

@@ -35,6 +35,8 @@ pub(super) struct Counts {
     scenarios: Vec<OfScenario>,
     /// How many connections each user has open, and the most that it had.
     users: Vec<[u32; 2]>,
+    /// How many all scenarios have open together, and the most that they had.
+    together: [u64; 2],
 }
 
 impl Counts {
@@ -55,6 +57,9 @@ impl Counts {
         *reconnects += u64::from(is_again);
         connections.opened += 1;
         connections.open_max = connections.open_max.max(*open);
+        let [open, open_max] = &mut self.together;
+        *open += 1;
+        *open_max = (*open_max).max(*open);
         if let Some(tls) = tls {
             note_secured(connections, tls);
         }
@@ -69,8 +74,14 @@ impl Counts {
         let Some(scenario) = counted.scenario else { return };
         let OfScenario { open, connections, .. } = &mut self.scenarios[scenario as usize];
         *open -= 1;
+        self.together[0] -= 1;
         connections.served.add(counted.answered);
         connections.retransmits += info.map_or(0, |info| u64::from(info.retransmits));
+    }
+
+    /// The most that all scenarios had open together.
+    pub(super) fn open_max(&self) -> u64 {
+        self.together[1]
     }
 
     /// What has become of them, by scenario, with the number of reconnects.
@@ -106,5 +117,19 @@ mod tests {
         };
         assert_eq!((none.opened, connections.opened, connections.open_max), (0, 4, 3));
         assert_eq!((connections.served.connections(), connections.served.sum()), (1, 3));
+    }
+
+    #[test]
+    fn scenarios_after_each_other_have_no_more_open_than_each_of_them() {
+        let mut counts = Counts::default();
+        for (scenario, at_once) in [(0, 2), (1, 3), (2, 1)] {
+            let of = |user| (user, Counted { scenario: Some(scenario), ..Counted::default() });
+            let mut wires: Vec<(u32, Counted)> = (0..at_once).map(of).collect();
+            wires.iter_mut().for_each(|(user, wire)| counts.opened(*user, wire, None));
+            wires.iter_mut().for_each(|(user, wire)| counts.closed(*user, wire, None));
+        }
+        let of_each = counts.of_scenarios().map(|(_, connections, _)| connections.open_max);
+        assert_eq!(of_each.collect::<Vec<_>>(), [2, 3, 1]);
+        assert_eq!(counts.open_max(), 3);
     }
 }

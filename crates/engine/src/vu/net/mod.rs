@@ -480,7 +480,10 @@ impl<D: Driver> Net<D> {
 
     /// Tells what has become of the connections, when the load is over.
     pub(super) fn tell_connections<T: Tally>(&mut self, now_ns: u64, books: &mut Books<T>) {
-        for (scenario, connections, reconnects) in self.wires.count(&self.driver).of_scenarios() {
+        let counts = self.wires.count(&self.driver);
+        let (tally, _) = books.at(Actor::default(), now_ns);
+        tally.open_max(counts.open_max());
+        for (scenario, connections, reconnects) in counts.of_scenarios() {
             let actor = Actor { scenario: Some(scenario), ..Actor::default() };
             let (tally, place) = books.at(actor, now_ns);
             tally.connections(&place, connections, reconnects);

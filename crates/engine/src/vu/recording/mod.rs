@@ -83,6 +83,7 @@ impl Recorders {
             shared,
             began: None,
             used: CpuUse::default(),
+            open_max: 0,
             ended_ns: 0,
         }
     }
@@ -111,6 +112,8 @@ pub struct Recording {
     began: Option<(u64, CpuUse)>,
     /// What it has used since.
     used: CpuUse,
+    /// The most connections that all scenarios had open at once.
+    open_max: u64,
     ended_ns: u64,
 }
 
@@ -236,6 +239,10 @@ impl Tally for Recording {
         if let Some(role) = self.role(place, place.at_ns) {
             role.connections(all, reconnects);
         }
+    }
+
+    fn open_max(&mut self, connections: u64) {
+        self.open_max = connections;
     }
 
     fn end(&mut self, at_ns: u64) {

@@ -126,6 +126,8 @@ struct Workers {
     pauses: Vec<Pause>,
     /// The longest that one of them stood still in all, ns.
     paused_ns: u64,
+    /// The most connections that each had open at once, added up.
+    open_max: u64,
 }
 
 impl Workers {
@@ -139,6 +141,7 @@ impl Workers {
             shares: Vec::new(),
             pauses: paces.iter().flat_map(Pace::pauses).collect(),
             paused_ns: paces.iter().map(|pace| pace.stood_still_ns).max().unwrap_or(0),
+            open_max: tallies.iter().map(|recording| recording.open_max).sum(),
         };
         for recording in tallies {
             let Some((from_ns, _)) = recording.began else { continue };
@@ -165,6 +168,7 @@ impl Workers {
 
     /// Puts right what the sum of scenarios counts several times: the workers are the same ones.
     fn settle(&self, run: &mut RunResult, recorded: &Recorded<'_>) {
+        run.connections.open_max = self.open_max;
         let loader = &mut run.loader;
         loader.workers = self.count;
         (loader.cpu_user_ns, loader.cpu_system_ns) = (self.cpu.user_ns, self.cpu.system_ns);

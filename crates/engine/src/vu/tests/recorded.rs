@@ -13,7 +13,7 @@ use plimsoll_script::js::{Program, Settings};
 
 use super::requests::Server;
 use super::{Kept, MS, Played, S, cast, play, program, program_with, role};
-use crate::vu::{Ended, Outcome, Recorded, Recorders, Witness, result};
+use crate::vu::{Ended, Outcome, Recorded, Recorders, Role, Witness, result};
 
 const SCRIPT: &str = "import http from 'k6/http'; import { group, sleep } from 'k6';
     const base = 'http://10.0.0.1:80'; let n = 0;
@@ -48,18 +48,20 @@ fn plan(executor: &Executor, name: &str) -> Draft {
 
 /// Carries scenarios out with a seed, recorded and told to a tally of the tests.
 fn recorded(executors: &[Executor], seed: u64) -> (Kept, RunResult) {
-    recorded_of(&program(SCRIPT), executors, seed, 0)
+    let program = program(SCRIPT);
+    recorded_of(&program, roles(&program, executors), seed, 0)
+}
+
+/// Scenarios that begin together.
+fn roles(program: &Program, executors: &[Executor]) -> Vec<Role> {
+    executors.iter().map(|executor| role(program, executor.clone())).collect()
 }
 
 /// The same of any script, with a limit on the rate of requests.
-fn recorded_of(
-    program: &Program,
-    executors: &[Executor],
-    seed: u64,
-    rps: u64,
-) -> (Kept, RunResult) {
-    let roles = executors.iter().map(|executor| role(program, executor.clone())).collect();
-    let mut cast = cast(program, roles, 3 * executors.len() as u64);
+fn recorded_of(program: &Program, roles: Vec<Role>, seed: u64, rps: u64) -> (Kept, RunResult) {
+    let named = roles.iter().zip(["a", "b"]);
+    let plans: Vec<Draft> = named.map(|(role, name)| plan(&role.executor, name)).collect();
+    let mut cast = cast(program, roles, 3 * plans.len() as u64);
     cast.network.rps = rps;
     let (recorders, mut seconds) = Recorders::new(&cast, Masks::default());
     let witness = Witness::begin();
@@ -71,8 +73,6 @@ fn recorded_of(
     let (kept, recording) = tallies.pop().expect("there is one worker");
     drop(recorders);
     seconds.follow(&mut |_| {});
-    let plans: Vec<Draft> =
-        executors.iter().zip(["a", "b"]).map(|(executor, name)| plan(executor, name)).collect();
     let result = result(Recorded {
         run: &plans[0],
         scenarios: &plans,
@@ -161,7 +161,8 @@ fn everything_stands_in_the_result_once() {
 
 #[test]
 fn a_limit_on_the_rate_delays_no_request() {
-    let (kept, result) = recorded_of(&program(SCRIPT), &[looping()], 1, 4);
+    let program = program(SCRIPT);
+    let (kept, result) = recorded_of(&program, roles(&program, &[looping()]), 1, 4);
     let cut_off: u64 = kept.iterations.iter().map(|it| it.ended.requests_cut_off).sum();
     assert!(cut_off > 0, "the load ends while users wait for their turn");
     assert_eq!((result.ledger.scheduled, result.ledger.unfinished), (10, 0));
@@ -176,7 +177,7 @@ fn requests_that_wait_for_their_turn_in_a_batch_are_unsent_when_they_are_cut_off
             { tags: { name: 'slow' } }])));";
     let settings = Settings { batch_per_host_max: 2, ..Settings::default() };
     let program = program_with(text, settings);
-    let (kept, result) = recorded_of(&program, &[looping()], 1, 0);
+    let (kept, result) = recorded_of(&program, roles(&program, &[looping()]), 1, 0);
     let ledger = &result.ledger;
     assert_eq!(ledger.check(), Ok(()));
     // Each of three users asks for seven, and two of them are on the wire.
@@ -194,6 +195,21 @@ fn requests_that_wait_for_their_turn_in_a_batch_are_unsent_when_they_are_cut_off
     let causes = &result.loader.causes;
     assert!(causes.iter().any(|cause| is_cut_off(&cause.text)), "{causes:?}");
     assert!(!causes.iter().any(|cause| cause.code == "unsent"), "{causes:?}");
+}
+
+#[test]
+fn scenarios_after_each_other_have_no_more_connections_at_once_than_one_of_them() {
+    let program = program(
+        "import http from 'k6/http'; import { sleep } from 'k6';
+        export default () => { http.get('http://10.0.0.1:80/close'); sleep(0.1); };",
+    );
+    let mut roles = roles(&program, &[looping(), looping()]);
+    roles[1].start_ns = 3 * S;
+    let (_, result) = recorded_of(&program, roles, 1, 0);
+    let of_each = result.scenarios.iter().map(|it| it.result.connections.open_max);
+    let (most, sum) = (of_each.clone().max(), of_each.sum::<u64>());
+    assert_eq!(Some(result.connections.open_max), most);
+    assert!(sum > result.connections.open_max, "{sum}");
 }
 
 #[test]
