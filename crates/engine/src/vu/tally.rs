@@ -244,8 +244,8 @@ pub trait Tally: Send {
     /// The end of its iteration has cut a request off: it has no status and no error. It is not
     /// told otherwise.
     fn cut_off(&mut self, _place: &Place<'_>, _cut: &RequestEnded<'_>) {}
-    /// The end of its iteration has found a request waiting for its turn in a batch: it was due when
-    /// the script asked for it, and never began. It is not told otherwise.
+    /// The end of its iteration has found a request waiting for its turn in a batch: it was due
+    /// when the script asked for it, and never began. It is not told otherwise.
     fn unsent(&mut self, _place: &Place<'_>, _asked: &RequestEnded<'_>) {}
     /// What has become of the connections that requests of a scenario have opened, when the load is
     /// over. `reconnects` are those that a VU has opened beyond the most that it had at once.

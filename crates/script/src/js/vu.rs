@@ -159,8 +159,8 @@ impl Vu {
         Ref::map(self.inner.requests.borrow(), |requests| requests.request(number))
     }
 
-    /// The requests that no step has named, because they waited for their turn in a batch when their
-    /// task was ended; each says for how long. They are taken.
+    /// The requests that no step has named, because they waited for their turn in a batch when
+    /// their task was ended; each says for how long. They are taken.
     pub fn unsent(&mut self) -> Vec<Request> {
         self.inner.unsent.take()
     }
