@@ -1,7 +1,7 @@
 //! What a condition's metric was found to be, and what readers have to know about it.
 
 use super::metric::Statistic;
-use crate::clock::Clock;
+use crate::clock::{Clock, beyond};
 use crate::ledger::Ledger;
 use crate::units::counted;
 
@@ -61,9 +61,4 @@ impl Measured {
         let note = format!("a lower bound: {requests}, and {beyond} beyond this");
         Self { note: Some(note), is_lower_bound: true, ..self }
     }
-}
-
-/// How many of `count` samples lie beyond a quantile.
-fn beyond(q: f64, count: u64) -> u64 {
-    count.saturating_sub((q * count as f64).ceil() as u64)
 }
