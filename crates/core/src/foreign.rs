@@ -113,7 +113,7 @@ impl ServiceTimes {
     #[must_use]
     pub fn figures(&self) -> Vec<Quantile> {
         let known = self.quantiles.iter().filter(|it| self.has_beyond(it.q));
-        known.map(|it| Quantile { q: it.q, s: it.s }).collect()
+        known.map(|it| Quantile::known(it.q, it.s)).collect()
     }
 
     /// Whether a sample lies beyond a quantile. If none does, it is the maximum by another name.

@@ -71,6 +71,13 @@ pub struct Point {
     pub response: Packed,
     /// Service times of the requests that ended in the interval.
     pub service: Packed,
+    /// Of `response`, the times of requests that ended without a whole response. Of runs of this
+    /// process; no document has it.
+    #[serde(skip)]
+    pub incomplete_response: Packed,
+    /// Of `service`, the same.
+    #[serde(skip)]
+    pub incomplete_service: Packed,
     /// What sources of work recorded in the interval, whatever its tags. Absent without any.
     #[serde(default, skip_serializing_if = "CustomMetrics::is_empty")]
     pub metrics: CustomMetrics,
@@ -100,6 +107,8 @@ impl Point {
         self.shed_waits.merge(&other.shed_waits);
         self.response.merge(&other.response);
         self.service.merge(&other.service);
+        self.incomplete_response.merge(&other.incomplete_response);
+        self.incomplete_service.merge(&other.incomplete_service);
         self.metrics.merge(&other.metrics);
     }
 

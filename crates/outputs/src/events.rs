@@ -65,8 +65,9 @@ impl Event {
         Self { time_ns, title, tone: Tone::Neutral }
     }
 
-    /// A run ended with this verdict, by its name, and these gates and whether each was met.
-    pub(crate) fn ended(time_ns: u64, verdict: &str, gates: &[(String, bool)]) -> Self {
+    /// A run ended, or was aborted or interrupted, in a word; with this verdict, by its name, and
+    /// these gates and whether each was met.
+    pub(crate) fn ended(time_ns: u64, word: &str, verdict: &str, gates: &[(String, bool)]) -> Self {
         let failed = gates.iter().filter(|(_, pass)| !pass).count();
         let tone = match verdict {
             _ if failed > 0 => Tone::Bad,
@@ -78,7 +79,7 @@ impl Event {
             0 => String::new(),
             failed => format!(", {failed} of {} gates failed", gates.len()),
         };
-        Self { time_ns, title: format!("run ended, {verdict}{gates}"), tone }
+        Self { time_ns, title: format!("run {word}, {verdict}{gates}"), tone }
     }
 }
 
@@ -173,18 +174,20 @@ mod tests {
     #[test]
     fn the_end_has_the_verdict_and_the_gates() {
         let gate = |pass| ("p99<1s".to_owned(), pass);
-        for (verdict, gates, title, tone) in [
-            ("valid", vec![], "run ended, valid", Tone::Good),
-            ("suspect", vec![gate(true)], "run ended, suspect", Tone::Doubtful),
-            ("invalid", vec![], "run ended, invalid", Tone::Bad),
+        for (word, verdict, gates, title, tone) in [
+            ("ended", "valid", vec![], "run ended, valid", Tone::Good),
+            ("ended", "suspect", vec![gate(true)], "run ended, suspect", Tone::Doubtful),
+            ("aborted", "suspect", vec![], "run aborted, suspect", Tone::Doubtful),
+            ("ended", "invalid", vec![], "run ended, invalid", Tone::Bad),
             (
+                "interrupted",
                 "valid",
                 vec![gate(true), gate(false)],
-                "run ended, valid, 1 of 2 gates failed",
+                "run interrupted, valid, 1 of 2 gates failed",
                 Tone::Bad,
             ),
         ] {
-            let event = Event::ended(5, verdict, &gates);
+            let event = Event::ended(5, word, verdict, &gates);
             assert_eq!((event.title.as_str(), event.tone), (title, tone));
         }
     }

@@ -113,6 +113,8 @@ pub(crate) fn outcomes(ledger: &Ledger) -> [(&'static str, u64); 8] {
 #[derive(Debug, Clone)]
 pub(crate) struct Ending {
     totals: Totals,
+    /// What happened to the run, in a word.
+    pub word: &'static str,
     /// The verdict's name.
     pub verdict: &'static str,
     /// Each gate, as given, and whether it was met.
@@ -130,7 +132,12 @@ impl Ending {
             service: result.latency.service.clone(),
         };
         let gates = result.gates.iter().map(|gate| (gate.expr.clone(), gate.pass));
-        Self { totals, verdict: result.loader.verdict.name(), gates: gates.collect() }
+        let word = match (&result.aborted, result.interrupted) {
+            (Some(_), _) => "aborted",
+            (None, true) => "interrupted",
+            (None, false) => "ended",
+        };
+        Self { totals, word, verdict: result.loader.verdict.name(), gates: gates.collect() }
     }
 }
 
@@ -253,7 +260,7 @@ impl Figures {
         self.gauges = Gauges { part: RunPart::Draining, ..Gauges::default() };
         // A stage that begins as the run ends has no time to be a stage.
         self.events = self.agenda.until(self.time_ns - 1);
-        self.events.push(Event::ended(self.time_ns, ending.verdict, &ending.gates));
+        self.events.push(Event::ended(self.time_ns, ending.word, ending.verdict, &ending.gates));
         self.ending = Some(ending.clone());
         new
     }

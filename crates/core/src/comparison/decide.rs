@@ -86,6 +86,9 @@ pub enum Reason {
     WithinNoise,
     /// The difference is no accident, and too small to matter.
     TooSmall,
+    /// In a run of a side, more requests had no whole response than lie beyond the percentile: the
+    /// true value may be anything above.
+    LowerBound,
     /// One side fails more often than the other, or both fail always: the figures are not of the
     /// same thing, or of no success.
     UnlikeFailures,

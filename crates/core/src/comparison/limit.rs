@@ -161,9 +161,24 @@ impl Limit {
                 );
                 (false, Some(note))
             }
+            _ if self.is_open(sides) => {
+                let note = format!(
+                    "cannot be judged: {} is a lower bound, because more requests have no whole \
+                     response than lie beyond it",
+                    self.measure
+                );
+                (false, Some(note))
+            }
             (Decision::CannotTell, _) => (true, self.blindness(found)),
             _ => (!self.is_broken_by(found), None),
         }
+    }
+
+    /// Whether the true change may be anything beyond the limit. A lower bound on the other side
+    /// only makes the change that was measured larger than the true one.
+    fn is_open(&self, [base, new]: [&SideCase; 2]) -> bool {
+        let open = if self.is_rise { new } else { base };
+        open.case.has_lower_bound(self.measure)
     }
 
     fn is_broken_by(&self, found: &Comparison) -> bool {

@@ -89,7 +89,18 @@ pub(super) fn compare_cases(
     if let Some(failures) = failures {
         failures.withhold(measure, &mut found);
     }
+    withhold_bounds(measure, [base, new], &mut found);
     found
+}
+
+/// Takes back what was decided of lower bounds: where requests had no answer, the time until they
+/// were given up says nothing of the time that the server takes.
+fn withhold_bounds(measure: Measure, cases: [&Case; 2], found: &mut Comparison) {
+    let is_of_values = matches!(found.reason, None | Some(Reason::WithinNoise | Reason::TooSmall));
+    if is_of_values && cases.iter().any(|case| case.has_lower_bound(measure)) {
+        found.decision = Decision::CannotTell;
+        found.reason = Some(Reason::LowerBound);
+    }
 }
 
 /// Which of two cases is better by a measure, success first, seen from the second.
@@ -125,7 +136,8 @@ pub(super) fn decide_together(measure: Measure, cases: &[&Case]) -> Vec<Decision
     tests.extend(shares.iter().filter(is_tested).map(|shares| (shares.clone(), of_failures)));
     let mut found = compare_together(&tests);
     let mut by_failures = found.split_off(pairs.len()).into_iter();
-    let decided = found.into_iter().zip(&shares).map(|(mut found, shares)| {
+    let decided = found.into_iter().zip(&shares).zip(&pairs).map(|((mut found, shares), pair)| {
+        withhold_bounds(measure, *pair, &mut found);
         let compared = is_tested(&shares).then(|| by_failures.next()).flatten();
         let [Some(base), Some(new)] = [mean(&shares[0]), mean(&shares[1])] else {
             return found.decision;

@@ -2,6 +2,7 @@
 
 use super::metric::Statistic;
 use crate::bounds::Bounds;
+use crate::clock::beyond;
 use crate::units::{counted, format_ns};
 
 /// What was found.
@@ -82,9 +83,4 @@ impl Most {
         );
         format!("a lower bound: with {requests} it may {most}")
     }
-}
-
-/// How many of `count` samples lie beyond a quantile.
-fn beyond(q: f64, count: u64) -> u64 {
-    count.saturating_sub((q * count as f64).ceil() as u64)
 }

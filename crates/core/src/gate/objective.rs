@@ -12,7 +12,6 @@ use super::scope::Scope;
 use super::value::Operator;
 use super::{Condition, GateError, fault};
 use crate::clock::Clock;
-use crate::histogram::Histogram;
 use crate::result::Unit;
 use crate::series::Point;
 
@@ -34,8 +33,8 @@ pub struct Objective {
 /// What of each request is averaged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Measure {
-    /// 1 for a request that took longer than the limit. Far is a time that only a stall of the
-    /// server explains, and not a queue.
+    /// 1 for a request that took longer than the limit, or had no whole response. Far is a time
+    /// that only a stall of the server explains, and not a queue.
     Over { clock: Clock, limit_ns: u64, far_ns: u64 },
     /// Its time, in ns.
     Time(Clock),
@@ -52,9 +51,9 @@ pub struct Tallied {
     pub among: u64,
     /// What the objective averages, summed up: requests that speak against it, or ns.
     pub against: u64,
-    /// Requests that took more than half the limit. What they show about clumps of slow requests
-    /// holds for the fewer that took more than the limit too. 0 where the objective has no limit
-    /// on single times.
+    /// Requests that took more than half the limit, or had no whole response. What they show about
+    /// clumps of slow requests holds for the fewer that took more than the limit too. 0 where the
+    /// objective has no limit on single times.
     pub near: u64,
     /// Of the requests that speak against it, those so far over the limit that only a stall of the
     /// server explains them. 0 where the objective has no time to be over.
@@ -132,20 +131,24 @@ impl Objective {
     pub fn tally(&self, point: &Point) -> Tallied {
         match self.measure {
             Measure::Over { clock, limit_ns, far_ns } => {
-                let times = times(point, clock);
+                let times = clock.of_point(point).unpack();
+                let incomplete = clock.of_incomplete(point).unpack();
                 let over = |limit_ns: u64| times.count() - times.count_at_most(limit_ns);
+                // A request without a whole response may have taken any time beyond its wait, so it
+                // speaks against the objective however short that was.
+                let against = |limit_ns| over(limit_ns) + incomplete.count_at_most(limit_ns);
                 // A request that was dropped unsent had waited too long, and has no time.
                 let shed = if clock == Clock::Response { point.shed } else { 0 };
                 let among = times.count() + shed;
                 Tallied {
                     among,
-                    against: over(limit_ns) + shed,
-                    near: over(limit_ns / 2) + shed,
+                    against: against(limit_ns) + shed,
+                    near: against(limit_ns / 2) + shed,
                     far: over(far_ns),
                 }
             }
             Measure::Time(clock) => {
-                let times = times(point, clock);
+                let times = clock.of_point(point).unpack();
                 Tallied { among: times.count(), against: times.sum_ns(), near: 0, far: 0 }
             }
             Measure::Became(tally) => {
@@ -210,13 +213,6 @@ fn measure(metric: Metric, condition: &Condition) -> Result<(Measure, f64), &'st
     }
 }
 
-fn times(point: &Point, clock: Clock) -> Histogram {
-    match clock {
-        Clock::Response => point.response.unpack(),
-        Clock::Service => point.service.unpack(),
-    }
-}
-
 /// Requests that became this, and those among which they count.
 fn became(tally: Tally, point: &Point) -> (u64, u64) {
     let ended = point.completed + point.refused + point.timed_out + point.broken + point.shed;
@@ -236,6 +232,7 @@ fn became(tally: Tally, point: &Point) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Histogram;
 
     #[test]
     fn objectives_are_conditions_that_average_over_requests() {
@@ -277,6 +274,39 @@ mod tests {
         ] {
             let error = Objective::parse(text).unwrap_err().to_string();
             assert!(error.contains(problem) && !error.contains('\n'), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_request_without_an_answer_meets_no_limit_on_its_time() {
+        let packed = |times_ms: &[u64]| {
+            let mut times = Histogram::new();
+            times_ms.iter().for_each(|ms| times.record(ms * 1_000_000));
+            times.pack()
+        };
+        // Of seven requests four had no answer: after 1, 8, 30 and 300 ms.
+        let point = Point {
+            completed: 3,
+            ok: 3,
+            broken: 2,
+            refused: 1,
+            timed_out: 1,
+            response: packed(&[1, 1, 2, 8, 15, 30, 300]),
+            incomplete_response: packed(&[1, 8, 30, 300]),
+            service: packed(&[1, 1, 2, 7, 9, 29, 300]),
+            incomplete_service: packed(&[1, 7, 29, 300]),
+            ..Point::default()
+        };
+        for (text, against, near, far) in [
+            ("p99<10ms", 5, 5, 1),
+            ("p99<20ms", 4, 5, 1),
+            ("p99<1s", 4, 4, 0),
+            ("p50<1ms", 6, 7, 2),
+            ("service.p99<10ms", 4, 5, 1),
+            ("errors<1%", 4, 0, 0),
+        ] {
+            let tallied = Objective::parse(text).unwrap().tally(&point);
+            assert_eq!(tallied, Tallied { among: 7, against, near, far }, "{text}");
         }
     }
 

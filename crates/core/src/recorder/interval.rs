@@ -39,6 +39,9 @@ pub struct Interval {
     point: Point,
     response: Histogram,
     service: Histogram,
+    /// Of both, the times of requests that ended without a whole response.
+    incomplete_response: Histogram,
+    incomplete_service: Histogram,
     metrics: IntervalMetrics,
     /// How long all that waited at its end had waited, where a condition asks for it.
     waiting: Histogram,
@@ -91,6 +94,12 @@ impl Interval {
             point.shed_waits = self.shed_waits.pack();
             self.shed_waits.clear();
         }
+        if !self.incomplete_response.is_empty() {
+            point.incomplete_response = self.incomplete_response.pack();
+            point.incomplete_service = self.incomplete_service.pack();
+            self.incomplete_response.clear();
+            self.incomplete_service.clear();
+        }
         if !self.response.is_empty() {
             self.response.clear();
             self.service.clear();
@@ -114,6 +123,13 @@ impl Interval {
     pub(super) fn ended(&mut self, response_ns: u64, service_ns: u64) {
         self.response.record(response_ns);
         self.service.record(service_ns);
+    }
+
+    /// Of the requests that ended, one had no whole response.
+    #[inline]
+    pub(super) fn ended_incomplete(&mut self, response_ns: u64, service_ns: u64) {
+        self.incomplete_response.record(response_ns);
+        self.incomplete_service.record(service_ns);
     }
 
     /// Slots were dropped, each after it had waited this long.

@@ -228,7 +228,10 @@ impl Recorder {
                 self.phases[Phase::Waiting].record(waiting_ns);
                 self.phases[Phase::Receiving].record(receiving_ns);
             }
-            _ => self.by_outcome.incomplete.record(response_ns),
+            _ => {
+                self.by_outcome.incomplete.record(response_ns);
+                self.running.interval.ended_incomplete(response_ns, service_ns);
+            }
         }
         self.service.record(service_ns);
         self.running.interval.ended(response_ns, service_ns);

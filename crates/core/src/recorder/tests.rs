@@ -83,6 +83,8 @@ fn an_interval_holds_what_came_since_the_last() {
         let point = recorder.take_interval(Span::nth(index, 0), 5, Box::default()).pack();
         assert_eq!((point.sent, point.timed_out), (index + 1, index + 1));
         assert_eq!(point.response.unpack().count(), index + 1);
+        assert_eq!(point.incomplete_response, point.response);
+        assert_eq!(point.incomplete_service, point.service);
         let shed_waits = point.shed_waits.unpack();
         assert_eq!((point.shed, shed_waits.count()), (2 * index, 2 * index));
         assert_eq!(shed_waits.max_ns(), (index > 0).then_some(88));

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::CaseRun;
+use super::{CaseRun, quantile};
 use crate::nearest::nearest;
 
 /// Which way is better.
@@ -136,6 +136,17 @@ impl Measure {
             Self::TesterCpu => tester?.known_cores(),
             Self::TesterRss => tester.map(|usage| usage.rss_peak_bytes as f64),
         }
+    }
+
+    /// Whether the true value in a run may be anything above; see [`Quantile::is_lower_bound`].
+    #[must_use]
+    pub fn is_lower_bound(self, run: &CaseRun) -> bool {
+        let found = match self {
+            Self::Latency(q) => quantile(&run.figures.latency, q),
+            Self::Service(q) => quantile(&run.figures.service, q),
+            _ => None,
+        };
+        found.is_some_and(|it| it.is_lower_bound)
     }
 
     /// Which way is better.

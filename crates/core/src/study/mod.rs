@@ -168,6 +168,18 @@ pub struct Quantile {
     pub q: f64,
     /// Seconds.
     pub s: f64,
+    /// Whether the true value may be anything above: more requests had no whole response than lie
+    /// beyond it. False where nobody said.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_lower_bound: bool,
+}
+
+impl Quantile {
+    /// A quantile (0 to 1) that is known, seconds.
+    #[must_use]
+    pub const fn known(q: f64, s: f64) -> Self {
+        Self { q, s, is_lower_bound: false }
+    }
 }
 
 /// What a tester said, in common terms; `None` and empty: it does not say.
@@ -224,10 +236,11 @@ impl StreamFigures {
     /// Those of a result of Plimsoll's own.
     #[must_use]
     pub fn of(streams: &Streams) -> Self {
+        let of = |times: &Histogram| quantiles(times, |_| false);
         Self {
-            first_message: quantiles(&streams.first_message),
-            gaps: quantiles(&streams.gaps),
-            round_trips: streams.round_trips.as_ref().map(quantiles).unwrap_or_default(),
+            first_message: of(&streams.first_message),
+            gaps: of(&streams.gaps),
+            round_trips: streams.round_trips.as_ref().map(of).unwrap_or_default(),
         }
     }
 }
@@ -245,6 +258,8 @@ impl Figures {
         let lead = Clock::HEADLINE;
         let (first, second) = (lead.histogram(result), lead.other().histogram(result));
         let ledger = &result.ledger;
+        let of =
+            |clock: Clock, histogram| quantiles(histogram, |q| clock.is_lower_bound(q, ledger));
         Self {
             rate_rps: Some(result.rate.achieved_rps),
             good_rps: result.rate.good_rps,
@@ -256,8 +271,8 @@ impl Figures {
             connections: Some(result.connections.opened),
             mean_s: first.mean_ns().map(|ns| ns / 1e9),
             max_s: first.max_ns().map(|ns| ns as f64 / 1e9),
-            latency: quantiles(first),
-            service: quantiles(second),
+            latency: of(lead, first),
+            service: of(lead.other(), second),
             streams: result.grpc_streams.as_deref().map(StreamFigures::of).map(Box::new),
             load_line: None,
         }
@@ -312,16 +327,23 @@ impl Figures {
     }
 }
 
-/// Those of a histogram that are kept.
-fn quantiles(histogram: &Histogram) -> Vec<Quantile> {
-    let at = |q: f64| Some(Quantile { q, s: histogram.quantile_ns(q)? as f64 / 1e9 });
+/// Those of a histogram that are kept, and which of them are lower bounds.
+fn quantiles(histogram: &Histogram, is_lower_bound: impl Fn(f64) -> bool) -> Vec<Quantile> {
+    let at = |q: f64| {
+        let s = histogram.quantile_ns(q)? as f64 / 1e9;
+        Some(Quantile { q, s, is_lower_bound: is_lower_bound(q) })
+    };
     // A quantile that no sample lies beyond is the maximum by another name.
     let known = KEPT.into_iter().filter(|q| (1.0 - q) * histogram.count() as f64 >= 1.0 - 1e-9);
     known.filter_map(at).collect()
 }
 
 fn quantile_s(quantiles: &[Quantile], q: f64) -> Option<f64> {
-    quantiles.iter().find(|it| (it.q - q).abs() < 1e-9).map(|it| it.s)
+    quantile(quantiles, q).map(|it| it.s)
+}
+
+fn quantile(quantiles: &[Quantile], q: f64) -> Option<&Quantile> {
+    quantiles.iter().find(|it| (it.q - q).abs() < 1e-9)
 }
 
 impl Study {
@@ -413,6 +435,12 @@ impl Case {
     #[must_use]
     pub fn values(&self, measure: Measure) -> Vec<f64> {
         self.whole().filter_map(|run| measure.of(run)).collect()
+    }
+
+    /// Whether a measure is a lower bound in a run that counts.
+    #[must_use]
+    pub fn has_lower_bound(&self, measure: Measure) -> bool {
+        self.whole().any(|run| measure.is_lower_bound(run))
     }
 
     /// Why runs do not count, each reason with how many it holds for.

@@ -10,7 +10,7 @@ pub(crate) fn case(server: &str, rates_rps: &[f64]) -> Case {
             rate_rps: Some(*rate_rps),
             completed: Some(100),
             failed: Some(if server == "slow" { 2 } else { 0 }),
-            latency: vec![Quantile { q: 0.5, s: 1.0 / rate_rps }],
+            latency: vec![Quantile::known(0.5, 1.0 / rate_rps)],
             ..Figures::default()
         },
         server: Some(Usage { rss_peak_bytes: 7, cpu_ns: 500, ..Usage::default() }),
@@ -36,7 +36,7 @@ pub(crate) fn study() -> Study {
 }
 
 fn run(rate_rps: f64, quantiles: &[(f64, f64)], cpu_ns: u64) -> CaseRun {
-    let latency = quantiles.iter().map(|&(q, s)| Quantile { q, s }).collect();
+    let latency = quantiles.iter().map(|&(q, s)| Quantile::known(q, s)).collect();
     let mut server = Usage {
         window_ns: 1_000_000_000,
         cpu_user_ns: cpu_ns,
@@ -182,7 +182,7 @@ fn a_study_is_read_as_it_was_written() {
     let mut study = Study::empty("echo");
     study.columns = vec!["p99/p50".parse().unwrap()];
     let mut first = run(5.0, &[(0.5, 0.1)], 1);
-    let gaps = vec![Quantile { q: 0.5, s: 0.25 }];
+    let gaps = vec![Quantile::known(0.5, 0.25)];
     first.figures.streams = Some(Box::new(StreamFigures { gaps, ..StreamFigures::default() }));
     let runs = vec![first, run(5.0, &[(0.5, 0.1)], 1)];
     study.cases.push(Case { server: "a".to_owned(), load: "b".to_owned(), skipped: None, runs });

@@ -84,7 +84,7 @@ impl Reading {
 impl From<&Reading> for Figures {
     fn from(reading: &Reading) -> Self {
         let quantiles = |rows: &[(f64, f64)]| {
-            rows.iter().map(|(q, s)| Quantile { q: *q, s: *s }).collect::<Vec<_>>()
+            rows.iter().map(|(q, s)| Quantile::known(*q, *s)).collect::<Vec<_>>()
         };
         // Where nothing was answered there is nothing to take a share of.
         let share = reading.completed.map_or(1.0, |completed| {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::Histogram;
 use plimsoll_core::live::LiveFigures;
 use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::series::Point;
+use plimsoll_core::{Histogram, RunResult};
 
 use super::{BEGAN_NS, SECOND_NS, labels, point, result};
 use crate::events::Timetable;
@@ -177,4 +177,15 @@ fn counts_of_a_second_run_add_to_those_of_the_first() {
     }
     let ledger = figures.totals.ledger;
     ledger.check().unwrap();
+}
+
+#[test]
+fn the_end_says_whether_the_run_was_cut_short() {
+    let condition = || Some("errors>5%".to_owned());
+    for (aborted, interrupted, word) in
+        [(None, false, "ended"), (None, true, "interrupted"), (condition(), true, "aborted")]
+    {
+        let result = RunResult { aborted, interrupted, ..result(1) };
+        assert_eq!(Ending::of(&result).word, word);
+    }
 }

@@ -17,7 +17,7 @@ const NOISE: [i32; 5] = [0, 7, -9, 4, -2];
 fn case(server: &str, load: &str, by: f64, second: u32) -> Case {
     let run = |(repeat, noise): (u32, &i32)| {
         let rate_rps = 50_000.0 * by * (1.0 + f64::from(*noise) / 1000.0);
-        let at = |q: f64, us: f64| Quantile { q, s: us / 1e6 * 50_000.0 / rate_rps };
+        let at = |q: f64, us: f64| Quantile::known(q, us / 1e6 * 50_000.0 / rate_rps);
         CaseRun {
             repeat,
             started_at: format!("2026-11-21T12:00:{:02}Z", second + 2 * repeat),

@@ -319,6 +319,7 @@ pub(super) fn decision_words(measure: Measure, comparison: &Comparison) -> Strin
         (Decision::Worse, _) => worse.to_owned(),
         (_, Some(Reason::TooSmall)) => "alike".to_owned(),
         (_, Some(Reason::NothingMeasured)) => String::new(),
+        (_, Some(Reason::LowerBound)) => "can't tell: a lower bound".to_owned(),
         (_, Some(Reason::UnlikeFailures)) => "can't tell: failures".to_owned(),
         // Why holds for several of them, so a note says it once.
         _ => "can't tell".to_owned(),

@@ -255,8 +255,8 @@ pub(crate) fn hostile() -> Study {
             run.log = run.log.as_ref().map(|_| format!("```\n{HOSTILE}\n"));
             run.figures.max_s = Some(1e300);
             run.figures.mean_s = Some(-1.0);
-            run.figures.latency.push(Quantile { q: 1.0, s: 0.0 });
-            run.figures.latency.push(Quantile { q: -7.0, s: 1e300 });
+            run.figures.latency.push(Quantile::known(1.0, 0.0));
+            run.figures.latency.push(Quantile::known(-7.0, 1e300));
         }
     }
     study.cases[0].runs[0].figures.rate_rps = Some(0.0);
@@ -345,7 +345,7 @@ fn run(model: &Model, kind: &Kind, repeat: u32, seconds: u64, spread: &mut Sprea
         let at = |q: &f64| {
             let tenfolds = -(1.0 - q).log10();
             let s = scale * (0.7 + model.tail * tenfolds * noise + 0.02 * tenfolds.powi(3));
-            Quantile { q: *q, s: rounded(s) }
+            Quantile::known(*q, rounded(s))
         };
         kind.quantiles.iter().map(at).collect::<Vec<_>>()
     };

@@ -1,5 +1,6 @@
 //! Comparing, by example and by simulation.
 
+mod bounds;
 mod decisions;
 mod documents;
 mod foreign;

@@ -20,7 +20,7 @@ pub(super) fn study(tester: &str, command: &str, loads: &[&str], by: f64) -> Stu
             repeat,
             figures: Figures {
                 rate_rps: Some((1000.0 + f64::from(repeat)) * by),
-                latency: vec![Quantile { q: 0.99, s: 0.001 / by + f64::from(repeat) * 1e-6 }],
+                latency: vec![Quantile::known(0.99, 0.001 / by + f64::from(repeat) * 1e-6)],
                 completed: Some(1000),
                 ..Figures::default()
             },

@@ -83,7 +83,7 @@ fn spectrum(case: &Case) -> Vec<Quantile> {
     let Some(first) = counted.next() else { return Vec::new() };
     let others: Vec<&CaseRun> = counted.collect();
     let mut quantiles: Vec<Quantile> = Vec::new();
-    for Quantile { q, s } in &first.figures.latency {
+    for Quantile { q, s, .. } in &first.figures.latency {
         let Some(mut values) =
             others.iter().map(|run| run.figures.latency_s(*q)).collect::<Option<Vec<f64>>>()
         else {
@@ -92,7 +92,7 @@ fn spectrum(case: &Case) -> Vec<Quantile> {
         values.push(*s);
         let drawable = (0.0..1.0).contains(q);
         quantiles.extend(
-            median(&values).filter(|s| drawable && *s > 0.0).map(|s| Quantile { q: *q, s }),
+            median(&values).filter(|s| drawable && *s > 0.0).map(|s| Quantile::known(*q, s)),
         );
     }
     quantiles.sort_by(|a, b| a.q.total_cmp(&b.q));

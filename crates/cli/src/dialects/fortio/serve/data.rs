@@ -31,15 +31,17 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Reads a saved result by the name of its file. `None` if no file has this name.
+/// How many bytes a saved result has, by the name of its file. `None` if no file has this name.
+pub(super) fn length(folder: &Path, name: &str) -> Option<u64> {
+    let found = is_result_name(name).then(|| fs::metadata(folder.join(name)).ok())?;
+    found.filter(fs::Metadata::is_file).map(|it| it.len())
+}
+
+/// Reads a saved result by the name of its file. `None` if no file has this name, or a file that is
+/// too long.
 pub(super) fn read(folder: &Path, name: &str) -> Option<Vec<u8>> {
-    if !is_result_name(name) {
-        return None;
-    }
-    let path = folder.join(name);
-    let is_small =
-        fs::metadata(&path).ok().filter(|it| it.is_file() && it.len() <= RESULT_BYTES_MAX);
-    is_small.and_then(|_| fs::read(path).ok())
+    let is_small = length(folder, name)? <= RESULT_BYTES_MAX;
+    is_small.then(|| fs::read(folder.join(name)).ok())?
 }
 
 /// The list for transfer services, with what stands before the names.

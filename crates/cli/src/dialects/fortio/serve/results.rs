@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use plimsoll_core::foreign::ForeignResult;
+use plimsoll_core::units::format_bytes;
 use plimsoll_dialect::fortio::rest::Arguments;
 use plimsoll_dialect::fortio::{Said, foreign, is_result};
 use plimsoll_report::foreign::{Link, RESULTS_MAX, write_html, write_html_of_several};
@@ -13,6 +14,9 @@ use plimsoll_server::Response;
 use super::data;
 use super::pages::{escaped, head};
 use super::site::html;
+
+/// The longest result that a page shows. One in memory takes a hundred times as much.
+const SHOWN_BYTES_MAX: u64 = 4 << 20;
 
 const BACK: Link<'static> = Link { href: "browse", text: "Saved results" };
 
@@ -41,11 +45,24 @@ pub(super) fn of_run(answer: Response) -> Response {
 }
 
 fn one(folder: &Path, name: &str) -> Response {
-    let Some(document) = data::read(folder, name) else {
-        return html(404, &message(&format!("There is no result '{name}'.")));
+    let document = match document(folder, name) {
+        Ok(document) => document,
+        Err(refusal) => return refusal,
     };
     let json = format!("data/{name}");
     page(&document, &[BACK, Link { href: &json, text: "JSON" }])
+}
+
+/// A saved result, or a page that says why it is not shown.
+fn document(folder: &Path, name: &str) -> Result<Vec<u8>, Response> {
+    if let Some(length) = data::length(folder, name).filter(|length| *length > SHOWN_BYTES_MAX) {
+        let most = format_bytes(SHOWN_BYTES_MAX);
+        let length = format_bytes(length);
+        let why = format!("'{name}' has {length}; pages show results of up to {most}.");
+        return Err(html(200, &message(&why)));
+    }
+    let none = || html(404, &message(&format!("There is no result '{name}'.")));
+    data::read(folder, name).ok_or_else(none)
 }
 
 fn page(document: &[u8], links: &[Link<'_>]) -> Response {
@@ -63,8 +80,9 @@ fn page(document: &[u8], links: &[Link<'_>]) -> Response {
 fn several(folder: &Path, names: &[&str]) -> Response {
     let mut results = Vec::new();
     for name in names.iter().take(RESULTS_MAX) {
-        let Some(document) = data::read(folder, name) else {
-            return html(404, &message(&format!("There is no result '{name}'.")));
+        let document = match document(folder, name) {
+            Ok(document) => document,
+            Err(refusal) => return refusal,
         };
         match read(&document) {
             Ok(result) => results.push((name.trim_end_matches(".json").to_owned(), result)),
@@ -137,9 +155,11 @@ mod tests {
         for (name, text) in [("a_1.json", DOCUMENT), ("B_2.json", DOCUMENT), ("c.json", "no")] {
             std::fs::write(folder.path().join(name), text).expect("written");
         }
+        let long = std::fs::File::create(folder.path().join("long.json")).expect("created");
+        long.set_len(SHOWN_BYTES_MAX + 1).expect("made longer");
         let shown = |query: &str| shown(folder.path(), query);
         let (_, all) = shown("");
-        assert_eq!(all.matches("name=\"sel\"").count(), 3, "{all}");
+        assert_eq!(all.matches("name=\"sel\"").count(), 4, "{all}");
         let (_, some) = shown("s=b_");
         assert!(some.contains("browse?url=B_2.json") && !some.contains("a_1"), "{some}");
         for (query, status, parts) in [
@@ -147,6 +167,8 @@ mod tests {
             ("sel=a_1.json", 200, ["data/a_1.json", "<h3>Calls by latency</h3>"]),
             ("sel=a_1.json&sel=B_2.json", 200, ["<h1>2 results</h1>", "class=\"s-2\""]),
             ("url=c.json", 200, ["expected", "<p>"]),
+            ("url=long.json", 200, ["'long.json' has 4.", "up to 4."]),
+            ("sel=a_1.json&sel=long.json", 200, ["'long.json' has 4.", "up to 4."]),
             ("url=d.json", 404, ["There is no result", "<p>"]),
             ("url=../a_1.json", 404, ["There is no result", "<p>"]),
             ("sel=a_1.json&sel=d.json", 404, ["There is no result", "<p>"]),
