@@ -138,7 +138,8 @@ impl Measure {
         }
     }
 
-    /// Whether the true value in a run may be anything above; see [`Quantile::is_lower_bound`].
+    /// Whether the true value in a run may be anything above: that of a
+    /// [quantile](super::Quantile::is_lower_bound) of which it is known.
     #[must_use]
     pub fn is_lower_bound(self, run: &CaseRun) -> bool {
         let found = match self {
