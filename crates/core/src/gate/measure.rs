@@ -388,7 +388,8 @@ fn between(
     let Some(mut stretch) = Stretch::within(points, from_ns, to_ns, result.elapsed_ns) else {
         return Measured::none(format!("nothing was kept of {}", stretch_words(from_ns, to_ns)));
     };
-    if points.last().is_some_and(|last| last.t_ns.saturating_add(last.interval_ns) <= to_ns) {
+    // What comes after the load are the responses to it.
+    if to_ns >= result.rate.window_ns.min(result.elapsed_ns) {
         stretch.reach_end(&result.ledger);
     }
     let mut measured = stretch.measure(subject, unit);

@@ -377,6 +377,8 @@ fn a_limit_on_no_data_is_not_met() {
 #[test]
 fn a_lower_bound_meets_no_upper_limit() {
     let mut result = result();
+    // The drain.
+    result.series.add(&Point { t_ns: 20 * SECOND, interval_ns: SECOND, ..Point::default() });
     result.endpoints[0].ledger =
         Ledger { scheduled: 250, sent: 250, completed: 247, ..Ledger::default() };
     let anything =
