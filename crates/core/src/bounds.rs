@@ -9,6 +9,9 @@ use crate::histogram::Histogram;
 use crate::part::Part;
 use crate::result::RunResult;
 
+/// A value is called a lower bound if the most that it may be is over this many times as much.
+const SEEN_FROM: f64 = 1.01;
+
 /// The times of some requests by a clock.
 #[derive(Debug)]
 pub struct Bounds<'a> {
@@ -54,6 +57,17 @@ impl<'a> Bounds<'a> {
     #[must_use]
     pub fn incomplete(&self) -> u64 {
         self.incomplete + self.untimed
+    }
+
+    /// Whether the quantile `q` (0 to 1) is called a lower bound: the most that it may be is over
+    /// 1 % higher.
+    #[must_use]
+    pub fn is_lower_bound(&self, q: f64) -> bool {
+        let Some(value_ns) = self.all.quantile_ns(q).filter(|_| self.incomplete() > 0) else {
+            return false;
+        };
+        let is_more = |most_ns: u64| most_ns as f64 > value_ns as f64 * SEEN_FROM;
+        self.most_ns(q).is_none_or(is_more)
     }
 
     /// The most that the quantile `q` (0 to 1) may be, ns; `None` without a limit.

@@ -85,13 +85,6 @@ impl Clock {
         self.timed(ledger).saturating_sub(ledger.completed)
     }
 
-    /// Whether a quantile (0 to 1) of these times is a lower bound: more requests are incomplete
-    /// than lie beyond it, so that it would be one of theirs had all of those waited longer.
-    #[must_use]
-    pub(crate) fn is_lower_bound(self, q: f64, ledger: &Ledger) -> bool {
-        self.incomplete(ledger) > beyond(q, self.timed(ledger))
-    }
-
     /// What it reads in an interval of the requests without a whole response.
     #[must_use]
     pub fn of_incomplete(self, point: &Point) -> &Packed {
@@ -109,9 +102,4 @@ impl Clock {
             Self::Service => &point.service,
         }
     }
-}
-
-/// How many of `count` requests lie beyond a quantile (0 to 1).
-pub(crate) fn beyond(q: f64, count: u64) -> u64 {
-    count.saturating_sub((q * count as f64).ceil() as u64)
 }

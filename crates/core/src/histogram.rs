@@ -58,7 +58,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram; about 264 KiB, of which only the pages in use become resident.
+    /// An empty histogram: about 264 KiB, all of it resident at once.
     ///
     /// # Panics
     /// Never: the bounds are constants that HdrHistogram accepts.

@@ -48,6 +48,7 @@ pub mod streams;
 pub mod study;
 pub mod template;
 pub mod throughput;
+pub mod times;
 pub mod units;
 pub mod usage;
 pub mod verdict;

@@ -36,9 +36,6 @@ pub(crate) const QUANTILES: [(&str, u64); 7] = [
 /// A quantile with fewer samples beyond it than this moves a lot from run to run.
 pub(crate) const FEW_BEYOND: u64 = 10;
 
-/// A quantile is shown as a lower bound if the most that it may be is this many times as much.
-const SEEN_FROM: f64 = 1.01;
-
 /// A quantile and what it stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tail {
@@ -69,10 +66,7 @@ impl Tail {
     }
 
     fn within(self, bounds: &Bounds<'_>, per_10k: u64) -> Self {
-        let Some(value_ns) = self.value_ns.filter(|_| bounds.incomplete() > 0) else { return self };
-        let most_ns = bounds.most_ns(per_10k as f64 / 10_000.0);
-        let is_more = |most_ns: u64| most_ns as f64 > value_ns as f64 * SEEN_FROM;
-        Self { is_lower_bound: most_ns.is_none_or(is_more), ..self }
+        Self { is_lower_bound: bounds.is_lower_bound(per_10k as f64 / 10_000.0), ..self }
     }
 
     /// How many of `count` samples rank above the quantile.

@@ -2,8 +2,9 @@
 //! requests took from when they were due, what became of each, whether the tester was the limit,
 //! and what kept it from its work.
 
+use plimsoll_core::times::Times;
 use plimsoll_core::verdict::Verdict;
-use plimsoll_runner::k6::{Account, Times};
+use plimsoll_runner::k6::Account;
 
 /// A worker that is busier than this cannot be on time.
 const BUSY_SHARE: f64 = 0.9;

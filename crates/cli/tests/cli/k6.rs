@@ -6,6 +6,7 @@ mod pressure;
 mod proxies;
 mod receivers;
 mod rest;
+mod signals;
 mod sources;
 #[cfg(target_os = "linux")]
 mod unwritable;
@@ -15,11 +16,10 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
-use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::closed::ClosedPort;
-use crate::support::{Finished, Running, Server, Stream, run, without_options_of_k6};
+use crate::support::{Finished, Server, run, without_options_of_k6};
 
 /// A folder with a script, and a server.
 struct World {
@@ -484,44 +484,6 @@ fn samples_are_written() {
     assert_eq!(rows, 41);
     let samples: u64 = counts.values().sum();
     assert_eq!(csv.lines().count() as u64, samples + 1);
-}
-
-#[test]
-fn a_signal_ends_the_iterations_and_not_the_teardown() {
-    let world = World::new(
-        "import { sleep } from 'k6';
-         export function setup() { console.log('set up'); return 4; }
-         export default function () { console.log('started'); sleep(600); }
-         export function teardown(data) { console.log(`torn down ${data}`); }",
-    );
-    for signal in [Signal::INT, Signal::TERM] {
-        let mut running = Running::start(&mut world.k6(&["run", "-d", "60s", "script.js"]));
-        while !running.next_line(Stream::Err).contains("started") {}
-        let finished = running.finish_by(signal);
-        assert_eq!(finished.code, Some(105), "{finished:?}");
-        assert!(finished.stderr.contains("torn down 4"), "{}", finished.stderr);
-        assert!(finished.stderr.contains("the test was ended by a signal"), "{}", finished.stderr);
-        assert!(
-            finished.stdout.contains("0 complete and 1 interrupted iterations"),
-            "{finished:?}"
-        );
-    }
-}
-
-#[test]
-fn a_second_signal_ends_it_at_once() {
-    let world = World::new(
-        "import { sleep } from 'k6';
-         export default function () { console.log('started'); sleep(600); }
-         export function teardown() { console.log('tearing down'); sleep(600); }",
-    );
-    let mut running = Running::start(&mut world.k6(&["run", "-d", "60s", "script.js"]));
-    while !running.next_line(Stream::Err).contains("started") {}
-    running.signal(Signal::INT);
-    while !running.next_line(Stream::Err).contains("tearing down") {}
-    let finished = running.finish_by(Signal::INT);
-    assert_eq!(finished.code, Some(105), "{finished:?}");
-    assert!(!finished.stdout.contains("TOTAL RESULTS"), "{finished:?}");
 }
 
 #[test]

@@ -86,8 +86,7 @@ pub enum Reason {
     WithinNoise,
     /// The difference is no accident, and too small to matter.
     TooSmall,
-    /// In a run of a side, more requests had no whole response than lie beyond the percentile: the
-    /// true value may be anything above.
+    /// In a run of a side, the percentile is a lower bound, because requests had no whole response.
     LowerBound,
     /// One side fails more often than the other, or both fail always: the figures are not of the
     /// same thing, or of no success.

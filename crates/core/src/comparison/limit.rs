@@ -163,8 +163,7 @@ impl Limit {
             }
             _ if self.is_open(sides) => {
                 let note = format!(
-                    "cannot be judged: {} is a lower bound, because more requests have no whole \
-                     response than lie beyond it",
+                    "cannot be judged: {} is a lower bound, as requests have no whole response",
                     self.measure
                 );
                 (false, Some(note))

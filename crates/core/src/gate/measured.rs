@@ -2,7 +2,6 @@
 
 use super::metric::Statistic;
 use crate::bounds::Bounds;
-use crate::clock::beyond;
 use crate::units::{counted, format_ns};
 
 /// What was found.
@@ -45,7 +44,8 @@ impl Measured {
 
     /// A quantile of `count` samples.
     pub(super) fn quantile(value: Option<f64>, q: f64, count: u64) -> Self {
-        if count == 0 || beyond(q, count) > 0 {
+        let is_maximum = count > 0 && (q * count as f64).ceil() >= count as f64;
+        if !is_maximum {
             return Self::of(value, "no samples");
         }
         let samples = counted(count, "sample");

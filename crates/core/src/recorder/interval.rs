@@ -5,6 +5,7 @@ use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::metric::{IntervalMetrics, Metrics};
 use crate::series::{INTERVAL_NS, Point};
+use crate::times::Times;
 
 /// Where an interval lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,13 +41,13 @@ pub struct Interval {
     response: Histogram,
     service: Histogram,
     /// Of both, the times of requests that ended without a whole response.
-    incomplete_response: Histogram,
-    incomplete_service: Histogram,
+    incomplete_response: Times,
+    incomplete_service: Times,
     metrics: IntervalMetrics,
     /// How long all that waited at its end had waited, where a condition asks for it.
-    waiting: Histogram,
+    waiting: Times,
     /// How long the slots that were dropped in it had waited.
-    shed_waits: Histogram,
+    shed_waits: Times,
 }
 
 impl Interval {
@@ -86,20 +87,10 @@ impl Interval {
         point.response = self.response.pack();
         point.service = self.service.pack();
         point.metrics = self.metrics.pack();
-        if !self.waiting.is_empty() {
-            point.waiting = self.waiting.pack();
-            self.waiting.clear();
-        }
-        if !self.shed_waits.is_empty() {
-            point.shed_waits = self.shed_waits.pack();
-            self.shed_waits.clear();
-        }
-        if !self.incomplete_response.is_empty() {
-            point.incomplete_response = self.incomplete_response.pack();
-            point.incomplete_service = self.incomplete_service.pack();
-            self.incomplete_response.clear();
-            self.incomplete_service.clear();
-        }
+        point.waiting = self.waiting.take();
+        point.shed_waits = self.shed_waits.take();
+        point.incomplete_response = self.incomplete_response.take();
+        point.incomplete_service = self.incomplete_service.take();
         if !self.response.is_empty() {
             self.response.clear();
             self.service.clear();

@@ -138,8 +138,7 @@ impl Measure {
         }
     }
 
-    /// Whether the true value in a run may be anything above: that of a
-    /// [quantile](super::Quantile::is_lower_bound) of which it is known.
+    /// Whether its value in a run is known to be a [lower bound](super::Quantile::is_lower_bound).
     #[must_use]
     pub fn is_lower_bound(self, run: &CaseRun) -> bool {
         let found = match self {

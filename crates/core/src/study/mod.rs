@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::Bounds;
 use crate::clock::Clock;
 use crate::histogram::Histogram;
 use crate::result::{Environment, RunResult, Tool};
@@ -168,8 +169,8 @@ pub struct Quantile {
     pub q: f64,
     /// Seconds.
     pub s: f64,
-    /// Whether the true value may be anything above: more requests had no whole response than lie
-    /// beyond it. False where nobody said.
+    /// Whether it is a lower bound: had the requests without a whole response waited for ever, it
+    /// would be over 1 % higher. False also if that is not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_lower_bound: bool,
 }
@@ -258,8 +259,10 @@ impl Figures {
         let lead = Clock::HEADLINE;
         let (first, second) = (lead.histogram(result), lead.other().histogram(result));
         let ledger = &result.ledger;
-        let of =
-            |clock: Clock, histogram| quantiles(histogram, |q| clock.is_lower_bound(q, ledger));
+        let of = |clock: Clock, histogram| {
+            let bounds = Bounds::of_run(clock, result);
+            quantiles(histogram, |q| bounds.is_lower_bound(q))
+        };
         Self {
             rate_rps: Some(result.rate.achieved_rps),
             good_rps: result.rate.good_rps,

@@ -35,7 +35,7 @@ struct Judged {
 /// What becomes of a response that redirects its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Redirect {
-    /// It is none, or redirects are taken as they are.
+    /// The response is no redirect, or the plan follows none.
     None,
     /// Its user learns what comes of that.
     Followed,

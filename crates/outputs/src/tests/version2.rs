@@ -66,7 +66,7 @@ fn parts(fields: &Fields, number: u64) -> Vec<&[u8]> {
     bytes.collect()
 }
 
-/// A number of a field; 0 where there is none.
+/// The number in a field; 0 if the message lacks the field.
 fn number(fields: &Fields, number: u64) -> u64 {
     let found = fields.iter().find(|(known, _)| *known == number);
     found.map_or(0, |(_, value)| match value {

@@ -155,9 +155,7 @@ fn reason_words(found: &Comparison) -> Option<String> {
         ),
         Reason::WithinNoise => "within the noise".to_owned(),
         Reason::TooSmall => "no accident, but too small to matter".to_owned(),
-        Reason::LowerBound => "a lower bound: more requests had no whole response than lie beyond \
-                               it"
-        .to_owned(),
+        Reason::LowerBound => "a lower bound: requests had no whole response".to_owned(),
         Reason::UnlikeFailures => "a failed answer is not a fast one".to_owned(),
     };
     Some(words)

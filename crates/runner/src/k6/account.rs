@@ -1,45 +1,8 @@
 //! What k6 does not count: how late iterations started, how long they and their requests took from
 //! when they were due, and what became of each.
 
-use plimsoll_core::histogram::Histogram;
+use plimsoll_core::times::Times;
 use plimsoll_core::verdict::Cause;
-
-/// Times, which take no memory while there are none.
-#[derive(Debug, Clone, Default)]
-pub struct Times(Option<Box<Histogram>>);
-
-impl Times {
-    /// With its memory, so that recording allocates nothing.
-    fn ready() -> Self {
-        Self(Some(Box::default()))
-    }
-
-    /// Counts a time, ns.
-    #[inline]
-    pub fn record(&mut self, time_ns: u64) {
-        self.0.get_or_insert_default().record(time_ns);
-    }
-
-    fn merge(&mut self, other: &Self) {
-        match (&mut self.0, &other.0) {
-            (_, None) => {}
-            (Some(mine), Some(theirs)) => mine.merge(theirs),
-            (none, theirs) => none.clone_from(theirs),
-        }
-    }
-
-    /// A quantile, ns; `None` without times.
-    #[must_use]
-    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
-        self.0.as_ref()?.quantile_ns(share)
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.0.as_ref().map_or(0, |times| times.count())
-    }
-}
 
 /// The account of a run, or of a worker.
 #[derive(Debug, Clone, Default)]

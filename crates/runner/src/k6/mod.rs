@@ -28,7 +28,7 @@ mod sets;
 mod tests;
 mod thresholds;
 
-pub use account::{Account, Times};
+pub use account::Account;
 pub use count::Count;
 pub use handle::{Handle, Phase};
 pub use load::{Environment, Script, Test};
