@@ -8,6 +8,7 @@
 use std::process::ExitCode;
 
 use plimsoll_core::RunResult;
+use plimsoll_core::result::Outcome;
 use plimsoll_report::failures::{unanswered, unmet};
 
 use crate::exit::{COULD_NOT_RUN, GATE, VERDICT};
@@ -25,18 +26,25 @@ pub(crate) fn end(result: &RunResult, is_quiet: bool) -> ExitCode {
 fn code(result: &RunResult) -> u8 {
     if result.is_unanswered() {
         COULD_NOT_RUN
-    } else if has_failed_gate(result) || result.aborted.is_some() {
+    } else if result.aborted.is_some() {
         GATE
-    } else if result.is_below_verdict() {
+    } else {
+        match gates_code(result) {
+            0 if result.is_below_verdict() => VERDICT,
+            code => code,
+        }
+    }
+}
+
+/// The exit code that gates deserve: one that failed decides, then one that is undecided.
+pub(crate) fn gates_code(result: &RunResult) -> u8 {
+    if result.gates_that(Outcome::Fail) > 0 {
+        GATE
+    } else if result.gates_that(Outcome::Undecided) > 0 {
         VERDICT
     } else {
         0
     }
-}
-
-/// Whether a gate was not met.
-pub(crate) fn has_failed_gate(result: &RunResult) -> bool {
-    result.gates.iter().any(|gate| !gate.pass)
 }
 
 /// Writes lines to stderr.
@@ -66,16 +74,14 @@ mod tests {
         assert_eq!(code(&result), 0, "a failed response is one");
         result.plan.require_valid = true;
         assert_eq!(code(&result), VERDICT);
-        let gate = |pass| Gate {
-            expr: String::new(),
-            value: None,
-            unit: plimsoll_core::result::Unit::Count,
-            pass,
-            note: None,
-        };
-        result.gates = vec![gate(true)];
+        let gate = |pass, undecided| Gate { pass, undecided, ..Gate::default() };
+        result.gates = vec![gate(true, false)];
+        assert_eq!(code(&result), 0, "the gates say which figures matter, and these are sure");
+        result.gates.push(gate(false, true));
         assert_eq!(code(&result), VERDICT);
-        result.gates.push(gate(false));
+        result.plan.require_valid = false;
+        assert_eq!(code(&result), VERDICT, "a gate that is undecided has not passed");
+        result.gates.push(gate(false, false));
         assert_eq!(code(&result), GATE);
         result.gates.clear();
         result.aborted = Some("errors>1%".to_owned());

@@ -10,12 +10,12 @@ use anyhow::Context as _;
 use plimsoll_core::gate;
 use plimsoll_core::repeats::Repeats;
 use plimsoll_core::result::SCHEMA;
-use plimsoll_report::failures::failed_gates;
+use plimsoll_report::failures::unmet_gates;
 
 use crate::args::ReportFlags;
 use crate::document::{self, Document};
-use crate::ending::{has_failed_gate, say};
-use crate::exit::{Exit, GATE};
+use crate::ending::{gates_code, say};
+use crate::exit::{Exit, GATE, VERDICT};
 use crate::outputs::Outputs;
 use crate::{find, foreign, repeat, study};
 
@@ -61,16 +61,16 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Exit> {
         result.gates =
             gate::judge(&flags.gate, &result).map_err(|error| Exit::Usage(error.to_string()))?;
     }
-    let failed = !flags.gate.is_empty() && has_failed_gate(&result);
+    let code = if flags.gate.is_empty() { 0 } else { gates_code(&result) };
     let mut outputs = Outputs::open(&flags.outputs)?;
     for point in result.series.points() {
         outputs.point(point)?;
     }
     outputs.write(&result)?;
-    if failed && flags.outputs.quiet {
-        say(&failed_gates(&result));
+    if code != 0 && flags.outputs.quiet {
+        say(&unmet_gates(&result));
     }
-    Ok(if failed { ExitCode::from(GATE) } else { ExitCode::SUCCESS })
+    Ok(ExitCode::from(code))
 }
 
 /// Writes the reports of repeats, each judged by itself.
@@ -82,10 +82,11 @@ fn report_repeats(repeats: &mut Repeats, flags: &ReportFlags) -> Result<ExitCode
             run.gates = judged.map_err(|error| Exit::Usage(error.to_string()))?;
         }
     }
-    let mut gates = repeats.runs.iter().flat_map(|run| &run.gates);
-    let failed = !flags.gate.is_empty() && gates.any(|gate| !gate.pass);
+    let codes: Vec<u8> = repeats.runs.iter().map(gates_code).collect();
+    let worst = [GATE, VERDICT].into_iter().find(|code| codes.contains(code));
+    let code = worst.filter(|_| !flags.gate.is_empty()).unwrap_or(0);
     repeat::report(repeats, &flags.outputs)?;
-    Ok(if failed { ExitCode::from(GATE) } else { ExitCode::SUCCESS })
+    Ok(ExitCode::from(code))
 }
 
 fn read(path: &Path) -> anyhow::Result<Document> {

@@ -6,6 +6,7 @@
 //! work. If a request opens its own connection, response time includes the connect, because the
 //! user waits for that too.
 
+use crate::doubt::{Bounds, Figure};
 use crate::histogram::{Histogram, Packed};
 use crate::ledger::Ledger;
 use crate::part::Part;
@@ -101,5 +102,34 @@ impl Clock {
             Self::Response => &point.response,
             Self::Service => &point.service,
         }
+    }
+
+    /// What doubt calls its times.
+    #[must_use]
+    pub fn figure(self) -> Figure {
+        match self {
+            Self::Response => Figure::Response,
+            Self::Service => Figure::Service,
+        }
+    }
+
+    /// The times of a run's requests.
+    #[must_use]
+    pub fn bounds(self, result: &RunResult) -> Bounds<'_> {
+        let incomplete = self.incomplete(&result.ledger);
+        let by = &result.by_outcome;
+        let is_apart = by.ok.count() + by.failed.count() == result.ledger.completed;
+        let complete = (self == Self::Response && incomplete > 0 && is_apart).then(|| {
+            let mut complete = by.ok.clone();
+            complete.merge(&by.failed);
+            complete
+        });
+        Bounds::new(self.histogram(result), incomplete, 0).with_complete(complete)
+    }
+
+    /// The times of the requests of a part.
+    #[must_use]
+    pub fn bounds_of_part(self, part: &Part) -> Bounds<'_> {
+        Bounds::new(self.of_part(part), self.incomplete(&part.ledger), 0)
     }
 }

@@ -7,13 +7,14 @@
 #![forbid(unsafe_code)]
 
 pub mod authorization;
-pub mod bounds;
 pub mod checked;
 pub mod clock;
 pub mod comparison;
 pub mod compression;
+pub mod confidence;
 pub mod details;
 pub mod dns;
+pub mod doubt;
 pub mod environment;
 pub mod errors;
 pub mod executor;

@@ -36,7 +36,7 @@ use crate::verdict::{Cause, Pause, Verdict, covered_ns};
 pub use crate::outcome::ByOutcome;
 pub use connections::{Connections, ConnectionsChange};
 pub(crate) use gates::verdict_value;
-pub use gates::{Gate, Unit};
+pub use gates::{Gate, GateInterval, Outcome, Unit};
 pub use scenarios::ScenarioResult;
 
 /// The schema's name and version.
@@ -340,10 +340,17 @@ impl RunResult {
         (self.ledger.completed == 0 && !was_stopped) || self.unanswered_scenario().is_some()
     }
 
-    /// Whether the verdict is below the one that the plan requires.
+    /// Whether the plan requires a valid result and has no gates that say which figures matter, and
+    /// a figure that the report leads with is in doubt.
     #[must_use]
     pub fn is_below_verdict(&self) -> bool {
-        self.plan.require_valid && self.loader.verdict != Verdict::Valid
+        self.plan.require_valid && self.gates.is_empty() && self.loader.verdict != Verdict::Valid
+    }
+
+    /// How many of its gates have an outcome.
+    #[must_use]
+    pub fn gates_that(&self, outcome: Outcome) -> usize {
+        self.gates.iter().filter(|gate| gate.outcome() == outcome).count()
     }
 
     /// Fills in what a worker's record (or the sum of several) says. Leaves what it does not know.

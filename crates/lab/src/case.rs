@@ -171,6 +171,7 @@ fn keep(slot: &PlannedRun<'_>, setting: &Setting<'_>, called: Called, run: &mut 
                 verdict: Verdict::Invalid,
                 code: code.to_owned(),
                 text: why.clone(),
+                touches: Vec::new(),
             });
             run.failure = Some(why);
         }
@@ -234,7 +235,7 @@ fn shortened(output: &str) -> String {
 }
 
 fn note(code: &str, text: String) -> Cause {
-    Cause { verdict: Verdict::Valid, code: code.to_owned(), text }
+    Cause { verdict: Verdict::Valid, code: code.to_owned(), text, touches: Vec::new() }
 }
 
 /// The share of its CPUs from which on a process is taken to want more.
@@ -263,6 +264,7 @@ fn judge(slot: &PlannedRun<'_>, steal_share: f64, run: &mut CaseRun) {
             verdict: Verdict::Suspect,
             code: "tester_limit".to_owned(),
             text: format!("{} {text}", slot.load.tester),
+            touches: Vec::new(),
         }));
     }
     if steal_share > STEAL_MAX {
@@ -270,6 +272,7 @@ fn judge(slot: &PlannedRun<'_>, steal_share: f64, run: &mut CaseRun) {
             verdict: Verdict::Suspect,
             code: "steal".to_owned(),
             text: format!("the hypervisor took {:.1} % of the CPUs' time", steal_share * 100.0),
+            touches: Vec::new(),
         });
     }
     run.verdict = causes.iter().map(|cause| cause.verdict).max();

@@ -94,7 +94,12 @@ mod tests {
         let judged = |verdict, text: &str| CaseRun {
             figures: Figures { rate_rps: Some(1234.0), ..Figures::default() },
             verdict: Some(verdict),
-            causes: vec![Cause { verdict, code: "cpu".to_owned(), text: text.to_owned() }],
+            causes: vec![Cause {
+                verdict,
+                code: "cpu".to_owned(),
+                text: text.to_owned(),
+                touches: Vec::new(),
+            }],
             ..CaseRun::default()
         };
         let runs = [

@@ -1,8 +1,8 @@
 //! What several views share: which clock is the headline, how many samples support a quantile, the
 //! plan in words, the tester's share of a CPU.
 
-use plimsoll_core::bounds::Bounds;
 pub use plimsoll_core::clock::Clock;
+use plimsoll_core::doubt::Bounds;
 use plimsoll_core::part::Part;
 use plimsoll_core::plan::{Body, Draft, Endpoint, HttpVersion, Order, TargetFile, VuPlan};
 use plimsoll_core::result::Gate;
@@ -57,12 +57,12 @@ impl Tail {
 
     /// That of a run's requests.
     pub(crate) fn of_run(clock: Clock, result: &RunResult, per_10k: u64) -> Self {
-        Self::of(clock.histogram(result), per_10k).within(&Bounds::of_run(clock, result), per_10k)
+        Self::of(clock.histogram(result), per_10k).within(&clock.bounds(result), per_10k)
     }
 
     /// That of the requests of a part.
     pub(crate) fn of_part(clock: Clock, part: &Part, per_10k: u64) -> Self {
-        Self::of(clock.of_part(part), per_10k).within(&Bounds::of_part(clock, part), per_10k)
+        Self::of(clock.of_part(part), per_10k).within(&clock.bounds_of_part(part), per_10k)
     }
 
     fn within(self, bounds: &Bounds<'_>, per_10k: u64) -> Self {

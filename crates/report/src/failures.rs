@@ -1,6 +1,7 @@
 //! Why a run failed, one line for each reason: for stderr when no report is printed, and for JUnit.
 
 use plimsoll_core::RunResult;
+use plimsoll_core::confidence::confidence;
 use plimsoll_core::result::Gate;
 use plimsoll_core::units::counted;
 
@@ -50,19 +51,21 @@ pub fn unmet(result: &RunResult) -> Vec<String> {
     let aborted = result.aborted.iter().map(|condition| format!("'{condition}' ended the run"));
     let loader = &result.loader;
     let verdict = result.is_below_verdict().then(|| {
-        let cause = loader.causes.first().map(|cause| format!(": {}", cause.text));
-        format!("the verdict is {}, not valid{}", loader.verdict.name(), cause.unwrap_or_default())
+        format!("the result is {}, not valid: {}", loader.verdict.name(), confidence(result).text)
     });
-    let lines = aborted.chain(failed_gates(result)).chain(verdict);
+    let lines = aborted.chain(unmet_gates(result)).chain(verdict);
     lines.map(|line| printable(&line)).collect()
 }
 
-/// The gates that were not met.
+/// The gates that failed, and those that are undecided.
 #[must_use]
-pub fn failed_gates(result: &RunResult) -> Vec<String> {
-    let failed = result.gates.iter().filter(|gate| !gate.pass);
-    let line = |gate: &Gate| format!("gate '{}' failed: {}", gate.expr, measured(gate));
-    failed.map(|gate| printable(&line(gate))).collect()
+pub fn unmet_gates(result: &RunResult) -> Vec<String> {
+    let unmet = result.gates.iter().filter(|gate| !gate.pass);
+    let line = |gate: &Gate| {
+        let what = if gate.undecided { "is undecided" } else { "failed" };
+        format!("gate '{}' {what}: {}", gate.expr, measured(gate))
+    };
+    unmet.map(|gate| printable(&line(gate))).collect()
 }
 
 /// What was measured for a gate, with its note.

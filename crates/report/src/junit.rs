@@ -10,7 +10,7 @@
 use std::io::{self, Write};
 
 use plimsoll_core::RunResult;
-use plimsoll_core::result::Gate;
+use plimsoll_core::result::{self, Gate};
 use plimsoll_core::verdict::Verdict;
 
 use crate::facts::{printable, sentence, subject};
@@ -26,7 +26,7 @@ struct Case {
 enum Outcome {
     Passed(String),
     Failed(String),
-    /// There was nothing to judge.
+    /// There was nothing to judge, or doubt leaves it open.
     Error(String),
 }
 
@@ -69,8 +69,11 @@ fn verdict(result: &RunResult) -> Case {
         Verdict::Valid => sentence(result),
         other => format!("{}: {}", other.name(), causes.join("; ")),
     };
-    let is_failed = result.is_below_verdict();
-    let outcome = if is_failed { Outcome::Failed(text) } else { Outcome::Passed(text) };
+    // Doubt is not a failure of the server.
+    let outcome = match result.is_below_verdict() {
+        true => Outcome::Error(text),
+        false => Outcome::Passed(text),
+    };
     Case { class: "plimsoll", name: "verdict".to_owned(), outcome }
 }
 
@@ -82,7 +85,11 @@ fn unanswered(result: &RunResult) -> Option<Case> {
 
 fn gate(gate: &Gate) -> Case {
     let text = failures::measured(gate);
-    let outcome = if gate.pass { Outcome::Passed(text) } else { Outcome::Failed(text) };
+    let outcome = match gate.outcome() {
+        result::Outcome::Pass => Outcome::Passed(text),
+        result::Outcome::Fail => Outcome::Failed(text),
+        result::Outcome::Undecided => Outcome::Error(text),
+    };
     Case { class: "plimsoll.gates", name: gate.expr.clone(), outcome }
 }
 

@@ -102,7 +102,7 @@ struct Sent {
 const OK: Outcome = Outcome::Completed { status: 200, ok: true };
 
 fn gate(expr: &str, value: Option<f64>, unit: Unit, pass: bool) -> Gate {
-    Gate { expr: expr.to_owned(), value, unit, pass, note: None }
+    Gate { expr: expr.to_owned(), value, unit, pass, ..Gate::default() }
 }
 
 /// Fills a result from requests: each is recorded when it is sent and again when it ends.
@@ -314,6 +314,7 @@ pub(crate) fn ramp() -> RunResult {
             text: "a worker used 97 % of its CPU, so the tester may have been the limit: give it \
                    more threads (-t) or a lower rate"
                 .to_owned(),
+            touches: Vec::new(),
         },
         Cause {
             verdict: Verdict::Suspect,
@@ -321,6 +322,7 @@ pub(crate) fn ramp() -> RunResult {
             text: "the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited \
                    then looks slower than the server was"
                 .to_owned(),
+            touches: Vec::new(),
         },
     ];
     result
@@ -432,6 +434,7 @@ pub(crate) fn nothing() -> RunResult {
         verdict: Verdict::Invalid,
         code: "no_responses".to_owned(),
         text: "not one response arrived".to_owned(),
+        touches: Vec::new(),
     }];
     result
 }

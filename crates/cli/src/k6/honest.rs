@@ -142,8 +142,12 @@ mod tests {
         );
         assert!(!text.contains("the log"), "{text}");
         assert!(!text.contains("kept"), "{text}");
-        let cause =
-            |verdict, text: &str| Cause { verdict, code: "code".to_owned(), text: text.to_owned() };
+        let cause = |verdict, text: &str| Cause {
+            verdict,
+            code: "code".to_owned(),
+            text: text.to_owned(),
+            touches: Vec::new(),
+        };
         account.causes =
             vec![cause(Verdict::Invalid, "kept from it"), cause(Verdict::Valid, "note: kept")];
         let lines = lines(&account, &Waited::default());

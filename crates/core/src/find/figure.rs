@@ -135,7 +135,7 @@ fn failed_words(failed: &Finding) -> String {
 }
 
 fn cause(verdict: Verdict, code: &str, text: String) -> Cause {
-    Cause { verdict, code: code.to_owned(), text }
+    Cause { verdict, code: code.to_owned(), text, touches: Vec::new() }
 }
 
 #[cfg(test)]

@@ -64,6 +64,7 @@ mod tests {
             verdict,
             code: code.to_owned(),
             text: format!("text of {code}"),
+            touches: Vec::new(),
         };
         let suspect = |code| vec![cause(Verdict::Suspect, code)];
         // Causes, requests that were late by how many ms, requests over the limit of 10 ms.
@@ -96,8 +97,12 @@ mod tests {
 
     #[test]
     fn a_mean_is_decided_by_the_mean_lateness() {
-        let cause =
-            Cause { verdict: Verdict::Suspect, code: "late".to_owned(), text: "late".to_owned() };
+        let cause = Cause {
+            verdict: Verdict::Suspect,
+            code: "late".to_owned(),
+            text: "late".to_owned(),
+            touches: Vec::new(),
+        };
         let objectives = ["mean<5ms", "errors<1%"].map(|text| Objective::parse(text).unwrap());
         for (late_us, want) in [(400, false), (600, true)] {
             let mut lateness = Histogram::new();

@@ -6,6 +6,7 @@
 use super::measure::statistic;
 use super::measured::Measured;
 use super::metric::{Kind, Metric, Source, Statistic};
+use crate::doubt::{self, Bounds, Doubts};
 use crate::metric::{self as recorded, CustomMetric, CustomMetrics, Declared, Tags, Value};
 use crate::nearest::nearest;
 use crate::units::counted;
@@ -222,9 +223,14 @@ impl Custom {
     }
 
     /// Measures it among what was recorded in a time.
-    pub(super) fn measure(&self, metrics: &CustomMetrics, length_ns: u64) -> Measured {
+    pub(super) fn measure(
+        &self,
+        metrics: &CustomMetrics,
+        length_ns: u64,
+        doubts: &Doubts<'_>,
+    ) -> Measured {
         match self.find(metrics) {
-            Ok(value) if value.count() > 0 => self.figure_of(&value, length_ns),
+            Ok(value) if value.count() > 0 => self.in_doubt(&value, length_ns, doubts),
             Ok(_) if self.tags.is_empty() => Measured::none("no value was recorded"),
             Ok(_) => Measured::none("no value was recorded with these tags"),
             Err(why) => Measured::none(why),
@@ -245,6 +251,27 @@ impl Custom {
             ));
         }
         Ok(metric.with_tags(&self.tags))
+    }
+
+    /// A script mostly records times of its requests as trends, and counts of them as the others.
+    fn in_doubt(&self, value: &Value, length_ns: u64, doubts: &Doubts<'_>) -> Measured {
+        let measured = self.figure_of(value, length_ns);
+        match value {
+            Value::TimeTrend(times) => {
+                let times = times.unpack();
+                let bounds = Bounds::new(&times, 0, 0);
+                let of = (doubts, doubt::Figure::Service);
+                match self.figure.statistic() {
+                    Some(statistic) => measured.of_times(statistic, &bounds, of),
+                    None => measured.doubted(doubts, doubt::Figure::Counts),
+                }
+            }
+            Value::Trend(_) if self.figure != Figure::Count => {
+                measured.doubted_time(doubts, doubt::Figure::Service)
+            }
+            Value::Gauge(_) => measured,
+            _ => measured.doubted(doubts, doubt::Figure::Counts),
+        }
     }
 
     fn figure_of(&self, value: &Value, length_ns: u64) -> Measured {

@@ -8,11 +8,13 @@ use super::metric::{Metric, Statistic, Tally, Timing};
 use super::scope::{Scope, not_among};
 use super::stretch::Stretch;
 use super::{Condition, stretch_words};
-use crate::bounds::Bounds;
 use crate::clock::Clock;
+use crate::confidence;
+use crate::doubt::{Bounds, Doubts, Figure};
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::part::Part;
+use crate::phase::Phase;
 use crate::result::{RunResult, StageResult, Unit, verdict_value};
 
 /// Measures a condition's metric in its part of a result.
@@ -31,12 +33,15 @@ pub(super) fn measure(condition: &Condition, result: &RunResult) -> Measured {
     if let Scope::Between(from_ns, to_ns) = condition.scope {
         return between(subject, unit, (from_ns, to_ns), result);
     }
+    let doubts = confidence::doubts(&result.loader.causes);
     let metric = match subject {
         Subject::BuiltIn(metric) => *metric,
-        Subject::Custom(custom) => return custom.measure(&result.metrics, result.elapsed_ns),
+        Subject::Custom(custom) => {
+            return custom.measure(&result.metrics, result.elapsed_ns, &doubts);
+        }
     };
     match &condition.scope {
-        Scope::Run | Scope::Scenario(_) => of_run(metric, unit, result),
+        Scope::Run | Scope::Scenario(_) => of_run(metric, unit, result, &doubts),
         Scope::Endpoint(name) => {
             named("endpoint", name, &result.endpoints, |part| of_part(metric, unit, part, result))
         }
@@ -80,7 +85,63 @@ fn named(
     }
 }
 
-fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
+fn of_run(metric: Metric, unit: Unit, result: &RunResult, doubts: &Doubts<'_>) -> Measured {
+    let Metric::Time(timing, figure) = metric else {
+        return doubted(whole(metric, unit, result), metric, doubts);
+    };
+    let histogram = match histogram(timing, result) {
+        Ok(histogram) => histogram,
+        Err(why) => return Measured::none(why),
+    };
+    let bounds = match clock(timing) {
+        Some(clock) => clock.bounds(result),
+        None => Bounds::new(histogram, 0, 0),
+    };
+    let measured = statistic(histogram, figure);
+    match figure_of(timing) {
+        Some(doubtful) => measured.of_times(figure, &bounds, (doubts, doubtful)),
+        None => measured,
+    }
+}
+
+/// A figure that is not a time, with its doubt.
+pub(super) fn doubted(measured: Measured, metric: Metric, doubts: &Doubts<'_>) -> Measured {
+    let figure = match metric {
+        Metric::Requests(_)
+        | Metric::Status(..)
+        | Metric::GrpcStatus(_)
+        | Metric::ConnectErrors
+        | Metric::SentMessages
+        | Metric::ReceivedMessages
+        | Metric::CutCalls => Figure::Counts,
+        Metric::Achieved => Figure::Achieved,
+        Metric::Offered => Figure::Offered,
+        Metric::TargetCpu | Metric::TargetMemory => Figure::Server,
+        _ => return measured,
+    };
+    measured.doubted(doubts, figure)
+}
+
+/// What doubt calls the figures of a time; `None` for times of the tester itself.
+fn figure_of(timing: Timing) -> Option<Figure> {
+    match timing {
+        Timing::Response | Timing::Ok | Timing::Failed | Timing::Incomplete => {
+            Some(Figure::Response)
+        }
+        Timing::Phase(Phase::Dns | Phase::Connect | Phase::Tls | Phase::Greeting) => {
+            Some(Figure::Connections)
+        }
+        Timing::Phase(_) => Some(Figure::Phases),
+        Timing::Service
+        | Timing::Iteration
+        | Timing::FirstMessage
+        | Timing::MessageGap
+        | Timing::RoundTrip => Some(Figure::Service),
+        Timing::Lag | Timing::Lateness | Timing::ReceiveDelay => None,
+    }
+}
+
+fn whole(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
     let (ledger, loader) = (&result.ledger, &result.loader);
     let size = |bytes: u64| {
         let known = (bytes > 0).then_some(bytes as f64);
@@ -88,15 +149,8 @@ fn of_run(metric: Metric, unit: Unit, result: &RunResult) -> Measured {
     };
     let target = result.target.as_ref();
     match metric {
-        Metric::Time(timing, figure) => match histogram(timing, result) {
-            Ok(histogram) => match clock(timing) {
-                Some(clock) => {
-                    statistic(histogram, figure).within(figure, &Bounds::of_run(clock, result))
-                }
-                None => statistic(histogram, figure),
-            },
-            Err(why) => Measured::none(why),
-        },
+        // The caller has measured it.
+        Metric::Time(..) => Measured::none("not known"),
         Metric::Requests(Tally::Errors) => errors(unit, result),
         Metric::Requests(tally) => requests(tally, unit, ledger),
         Metric::Status(from, to) => statuses((from, to), unit, ledger, &result.status),
@@ -315,22 +369,25 @@ fn of_target(rate: Measured, unit: Unit, target_rps: Option<f64>) -> Measured {
 }
 
 /// The part's own clocks and counts; `None` for what has to do with time.
-fn of_requests(metric: Metric, unit: Unit, part: &Part) -> Option<Measured> {
+fn of_requests(metric: Metric, unit: Unit, part: &Part, doubts: &Doubts<'_>) -> Option<Measured> {
     let measured = match metric {
         Metric::Time(timing, figure) => {
             let clock = clock(timing).unwrap_or(Clock::Service);
-            statistic(clock.of_part(part), figure).within(figure, &Bounds::of_part(clock, part))
+            let bounds = clock.bounds_of_part(part);
+            let of = (doubts, clock.figure());
+            return Some(statistic(bounds.all(), figure).of_times(figure, &bounds, of));
         }
         Metric::Requests(tally) => requests(tally, unit, &part.ledger),
         Metric::Status(from, to) => statuses((from, to), unit, &part.ledger, &part.status),
         _ => return None,
     };
-    Some(measured)
+    Some(doubted(measured, metric, doubts))
 }
 
 /// An endpoint's or an address's share of the run.
 fn of_part(metric: Metric, unit: Unit, part: &Part, result: &RunResult) -> Measured {
-    if let Some(measured) = of_requests(metric, unit, part) {
+    let doubts = doubts_of_part(part, result);
+    if let Some(measured) = of_requests(metric, unit, part, &doubts) {
         return measured;
     }
     let rate = &result.rate;
@@ -341,11 +398,18 @@ fn of_part(metric: Metric, unit: Unit, part: &Part, result: &RunResult) -> Measu
     };
     let is_known = part.ledger.scheduled > 0 && time_ns > 0;
     let rps = is_known.then(|| count as f64 * 1e9 / time_ns as f64);
-    Measured::of(rps, "no request was due")
+    doubted(Measured::of(rps, "no request was due"), metric, &doubts)
+}
+
+/// Whatever befell some of a run's requests may have befallen those of one part.
+fn doubts_of_part<'a>(part: &Part, result: &'a RunResult) -> Doubts<'a> {
+    let doubts = confidence::doubts(&result.loader.causes);
+    doubts.of_part(part.ledger.scheduled, result.ledger.scheduled)
 }
 
 fn of_stage(metric: Metric, unit: Unit, stage: &StageResult, result: &RunResult) -> Measured {
-    if let Some(measured) = of_requests(metric, unit, &stage.part) {
+    let doubts = doubts_of_part(&stage.part, result);
+    if let Some(measured) = of_requests(metric, unit, &stage.part, &doubts) {
         return measured;
     }
     let rate = match metric {
@@ -359,7 +423,7 @@ fn of_stage(metric: Metric, unit: Unit, stage: &StageResult, result: &RunResult)
             Measured::of(rps, "no request was due")
         }
     };
-    of_target(rate, unit, Some(stage.target_rps))
+    doubted(of_target(rate, unit, Some(stage.target_rps)), metric, &doubts)
 }
 
 /// Where a stage ended: where the plan says, or where the run was cut short.
@@ -392,7 +456,9 @@ fn between(
     if to_ns >= result.rate.window_ns.min(result.elapsed_ns) {
         stretch.reach_end(&result.ledger);
     }
-    let mut measured = stretch.measure(subject, unit);
+    let doubts = confidence::doubts(&result.loader.causes);
+    let doubts = doubts.of_part(stretch.requests_timed(), result.ledger.scheduled);
+    let mut measured = stretch.measure(subject, unit, &doubts);
     if measured.note.is_none() && (stretch.from_ns, stretch.to_ns) != (from_ns, to_ns) {
         measured.note = Some(format!("from {}", stretch_words(stretch.from_ns, stretch.to_ns)));
     }

@@ -1,8 +1,8 @@
 //! What a condition's metric was found to be, and what readers have to know about it.
 
 use super::metric::Statistic;
-use crate::bounds::Bounds;
-use crate::units::{counted, format_ns};
+use crate::doubt::{Bounds, Doubts, Figure, Interval};
+use crate::units::counted;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,22 +11,15 @@ pub(super) struct Measured {
     pub(super) value: Option<f64>,
     /// What readers have to know about it.
     pub(super) note: Option<String>,
-    /// The most that it may be, if that is not known to be the value.
-    pub(super) most: Option<Most>,
-}
-
-/// The most that a time may be, because some requests are incomplete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Most {
-    /// ns; `None` without a limit.
-    value_ns: Option<u64>,
-    /// How many requests are incomplete.
-    requests: u64,
+    /// Where the true value lies, if that is not known to be the value.
+    pub(super) interval: Option<Interval>,
+    /// Incomplete requests among those that a time is of.
+    pub(super) incomplete: u64,
 }
 
 impl Measured {
     pub(super) fn some(value: f64) -> Self {
-        Self { value: Some(value), note: None, most: None }
+        Self { value: Some(value), ..Self::nothing(None) }
     }
 
     pub(super) fn none(why: impl Into<String>) -> Self {
@@ -35,7 +28,7 @@ impl Measured {
 
     /// No value, for a reason that may be known.
     pub(super) fn nothing(why: Option<String>) -> Self {
-        Self { value: None, note: why, most: None }
+        Self { value: None, note: why, interval: None, incomplete: 0 }
     }
 
     pub(super) fn of(value: Option<f64>, why_not: &str) -> Self {
@@ -50,37 +43,48 @@ impl Measured {
         }
         let samples = counted(count, "sample");
         let note = format!("of {samples} none lies beyond: this is the maximum");
-        Self { value, note: Some(note), most: None }
+        Self { value, note: Some(note), ..Self::nothing(None) }
     }
 
-    /// A time of requests, of which some may be incomplete.
-    pub(super) fn within(self, figure: Statistic, bounds: &Bounds<'_>) -> Self {
-        let most_ns = match figure {
-            Statistic::Quantile(q) => bounds.most_ns(q),
-            Statistic::Max => None,
-            _ => return self,
+    /// A rate, a count or a share of one, with the doubt of its figure.
+    pub(super) fn doubted(self, doubts: &Doubts<'_>, figure: Figure) -> Self {
+        let interval = self.value.map(|value| doubts.value(figure, value));
+        self.within(interval)
+    }
+
+    /// A value that a script recorded, with the doubt of its figure.
+    pub(super) fn doubted_time(self, doubts: &Doubts<'_>, figure: Figure) -> Self {
+        let interval = self.value.map(|value| doubts.of_times(figure, value));
+        self.within(interval)
+    }
+
+    /// A statistic in µs of times, with the doubt of its figure. Some of the times may be of
+    /// incomplete requests.
+    pub(super) fn of_times(
+        self,
+        statistic: Statistic,
+        times: &Bounds<'_>,
+        (doubts, figure): (&Doubts<'_>, Figure),
+    ) -> Self {
+        let interval_ns = match statistic {
+            Statistic::Quantile(q) => doubts.quantile_ns(figure, times, q),
+            Statistic::Max => doubts.quantile_ns(figure, times, 1.0),
+            Statistic::Mean => doubts.mean_ns(figure, times),
+            Statistic::Stdev => doubts.stdev_ns(figure, times),
+            Statistic::Min => return self.doubted_time(doubts, figure),
         };
-        let requests = bounds.incomplete();
-        if requests == 0 || self.value.is_none() {
-            return self;
-        }
-        Self { most: Some(Most { value_ns: most_ns, requests }), ..self }
-    }
-}
-
-impl Most {
-    /// The value in the unit of times.
-    pub(super) fn value(&self) -> f64 {
-        self.value_ns.map_or(f64::INFINITY, |value_ns| value_ns as f64 / 1e3)
+        let incomplete = times.incomplete();
+        Self { incomplete, ..self.within(Some(interval_ns.times(1e-3))) }
     }
 
-    /// Why a condition is not met that the value meets.
-    pub(super) fn note(&self) -> String {
-        let requests = counted(self.requests, "incomplete request");
-        let most = self.value_ns.map_or_else(
-            || "be anything above".to_owned(),
-            |value_ns| format!("be up to {}", format_ns(value_ns)),
-        );
-        format!("a lower bound: with {requests} it may {most}")
+    fn within(self, interval: Option<Interval>) -> Self {
+        // A rounding of the arithmetic is not a doubt.
+        let is_apart = |interval: &Interval| {
+            let value = self.value.unwrap_or(0.0);
+            let least = value.abs() * 1e-9;
+            value - interval.low > least || interval.high - value > least
+        };
+        let interval = interval.filter(|_| self.value.is_some()).filter(is_apart);
+        Self { interval, ..self }
     }
 }

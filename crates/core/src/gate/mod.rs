@@ -2,7 +2,8 @@
 //!
 //! `docs/gates.md` has the grammar: `METRIC[@PART] OP VALUE`. A condition that exists names
 //! something that can be measured in principle. If a run holds no data for it, the condition fails,
-//! because a limit that passes for lack of data protects nothing. Conditions that end a run early
+//! because a limit that passes for lack of data protects nothing. A condition is judged by the interval
+//! in which the true value lies: doubt can leave it undecided, and never lets it pass or fail. Conditions that end a run early
 //! are the same, restricted to what is known while the run goes on: see [`AbortWatch`].
 //!
 //! Conditions may also name custom metrics. Those are known once the sources of work have declared
@@ -18,12 +19,14 @@ mod stretch;
 mod value;
 mod watch;
 
+use crate::doubt::Interval;
 use crate::metric::Declared;
 use crate::plan::Draft;
-use crate::result::{Gate, RunResult, Unit};
-use crate::units::{format_duration, parse_duration_ns};
+use crate::result::{Gate, GateInterval, Outcome, RunResult, Unit};
+use crate::units::{counted, format_duration, parse_duration_ns};
 use custom::{Subject, end_of_tags};
 use measure::measure;
+use measured::Measured;
 use metric::Source;
 use scope::Scope;
 use value::{Limit, Operator};
@@ -155,24 +158,80 @@ impl Condition {
         is_rate && self.limit.unit == Unit::Share
     }
 
-    /// Measures a result and holds it against the condition. The most that a value may be has to
-    /// keep an upper limit, too.
+    /// Measures a result and compares it with the limit. The condition is met or not met if that
+    /// is so for each value that the true one may have; otherwise it is undecided. A condition with
+    /// nothing to measure is not met.
     #[must_use]
     pub fn judge(&self, result: &RunResult) -> Gate {
         let measured = measure(self, result);
-        let holds = |value| self.operator.holds(value, self.limit.value);
-        let is_met = measured.value.is_some_and(holds);
-        let most = measured.most.filter(|_| is_met && self.operator.is_upper_limit());
-        let doubt = most.filter(|most| !holds(most.value()));
+        let outcome = self.decide(&measured);
+        let note = self.note(&measured, outcome);
         Gate {
             expr: self.text.clone(),
-            pass: is_met && doubt.is_none(),
+            pass: outcome == Outcome::Pass,
+            undecided: outcome == Outcome::Undecided,
             value: measured.value,
             unit: self.limit.unit,
-            note: doubt.map(|most| most.note()).or(measured.note),
+            interval: measured.interval.map(|Interval { low, high }| GateInterval {
+                low,
+                high: high.is_finite().then_some(high),
+            }),
+            note,
+        }
+    }
+
+    fn decide(&self, measured: &Measured) -> Outcome {
+        let exact = measured.value.map(Interval::exact);
+        match measured.interval.or(exact) {
+            Some(interval) => self.operator.decide(interval, self.limit.value),
+            None => Outcome::Fail,
+        }
+    }
+
+    /// What readers have to know about the value: why it does not decide, or decides in doubt.
+    fn note(&self, measured: &Measured, outcome: Outcome) -> Option<String> {
+        let known = measured.value.zip(measured.interval);
+        let Some((value, Interval { low, high })) = known else { return measured.note.clone() };
+        let unit = self.limit.unit;
+        let is_slower = value - low > value * NOTED_SHARE;
+        match outcome {
+            Outcome::Undecided => {
+                let range = range(unit, value, Interval { low, high });
+                let is_open = measured.incomplete > 0 && high > value;
+                let why = if is_open {
+                    let incomplete = counted(measured.incomplete, "incomplete request");
+                    format!("with {incomplete} ")
+                } else {
+                    "in doubt: ".to_owned()
+                };
+                Some(format!("{why}the true value may be {range}"))
+            }
+            Outcome::Pass if is_slower && high <= value * (1.0 + NOTED_SHARE) => {
+                Some("passes even with the tester's own delay in it".to_owned())
+            }
+            Outcome::Fail if is_slower => {
+                Some("fails even without the tester's own delay".to_owned())
+            }
+            _ => measured.note.clone(),
         }
     }
 }
+
+/// Where a true value may lie, in words that follow `may be`.
+fn range(unit: Unit, value: f64, interval: Interval) -> String {
+    let Interval { low, high } = interval;
+    let low = (low < value).then(|| unit.format(low));
+    let high = high.is_finite().then(|| unit.format(high));
+    match (low, high) {
+        (Some(low), Some(high)) => format!("anything from {low} to {high}"),
+        (Some(low), None) => format!("anything from {low} up"),
+        (None, Some(high)) => format!("up to {high}"),
+        (None, None) => "anything above".to_owned(),
+    }
+}
+
+/// A doubt below this share of a value is not worth a note.
+const NOTED_SHARE: f64 = 0.05;
 
 /// What a load is that has no target rate; `None` at a rate.
 fn without_target(plan: &Draft) -> Option<&'static str> {

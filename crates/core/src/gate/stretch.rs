@@ -2,10 +2,10 @@
 //! a run while it goes on.
 
 use super::custom::Subject;
-use super::measure::{share_of, statistic};
+use super::measure::{doubted, share_of, statistic as statistic_of};
 use super::measured::Measured;
 use super::metric::{Metric, Statistic, Tally, Timing};
-use crate::bounds::Bounds;
+use crate::doubt::{Bounds, Doubts, Figure};
 use crate::histogram::{Histogram, Packed};
 use crate::ledger::Ledger;
 use crate::metric::CustomMetrics;
@@ -91,6 +91,11 @@ impl Stretch {
         (self.unfinished, self.unsent) = (ledger.unfinished, ledger.unsent);
     }
 
+    /// Requests that are timed in it.
+    pub(super) fn requests_timed(&self) -> u64 {
+        self.response.count()
+    }
+
     /// Responses per second.
     pub(super) fn completed_rps(&self) -> Option<f64> {
         self.per_second(self.completed)
@@ -126,17 +131,21 @@ impl Stretch {
     }
 
     /// Measures what `Metric::is_known_over_time` says can be, and custom metrics.
-    pub(super) fn measure(&self, subject: &Subject, unit: Unit) -> Measured {
+    pub(super) fn measure(&self, subject: &Subject, unit: Unit, doubts: &Doubts<'_>) -> Measured {
         match subject {
-            Subject::BuiltIn(metric) => self.built_in(*metric, unit),
-            Subject::Custom(custom) => custom.measure(&self.metrics, self.length_ns),
+            Subject::BuiltIn(metric) => match metric {
+                Metric::Time(timing, figure) if *timing != Timing::Lateness => {
+                    self.time(*timing, *figure, doubts)
+                }
+                _ => doubted(self.built_in(*metric, unit), *metric, doubts),
+            },
+            Subject::Custom(custom) => custom.measure(&self.metrics, self.length_ns, doubts),
         }
     }
 
     fn built_in(&self, metric: Metric, unit: Unit) -> Measured {
         match metric {
             Metric::Time(Timing::Lateness, _) => Measured::some(self.lateness_max_ns as f64 / 1e3),
-            Metric::Time(timing, figure) => self.time(timing, figure),
             Metric::Requests(tally) => self.requests(tally, unit),
             Metric::Achieved => Measured::of(self.completed_rps(), "no time passed"),
             Metric::Outage => Measured::of(self.outage(), "no time passed"),
@@ -150,7 +159,7 @@ impl Stretch {
         }
     }
 
-    fn time(&self, timing: Timing, figure: Statistic) -> Measured {
+    fn time(&self, timing: Timing, statistic: Statistic, doubts: &Doubts<'_>) -> Measured {
         let waiting = self.waiting.unpack();
         let (mut times, is_service) = match timing {
             Timing::Response => (self.response.clone(), false),
@@ -164,7 +173,9 @@ impl Stretch {
             untimed += self.shed + self.unsent;
         }
         let incomplete = times.count().saturating_sub(self.completed);
-        statistic(&times, figure).within(figure, &Bounds::new(&times, incomplete, untimed))
+        let figure = if is_service { Figure::Service } else { Figure::Response };
+        let bounds = Bounds::new(&times, incomplete, untimed);
+        statistic_of(&times, statistic).of_times(statistic, &bounds, (doubts, figure))
     }
 
     fn requests(&self, tally: Tally, unit: Unit) -> Measured {

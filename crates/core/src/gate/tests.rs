@@ -2,9 +2,11 @@
 
 mod bounds;
 mod custom;
+mod doubts;
 mod watch;
 
 use super::*;
+use crate::doubt::{Figure, Reach, Touch};
 use crate::errors::ErrorCount;
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
@@ -208,8 +210,10 @@ fn every_metric_of_a_run() {
         ("response.max>=40ms", "40.00 ms", true),
         ("max>1s", "40.00 ms", false),
         ("min>=10ms", "10.00 ms", true),
-        ("mean<13.1ms", "13.00 ms", true),
-        ("stdev<10ms", "8.999 ms", true),
+        ("mean<13.1ms", "13.00 ms", false),
+        ("mean>12.9ms", "13.00 ms", true),
+        ("stdev<10ms", "8.999 ms", false),
+        ("failed.mean<13.1ms", "11.00 ms", true),
         ("ok.p99==10ms", "10.00 ms", true),
         ("failed.p99<11ms", "11.00 ms", false),
         ("incomplete.min>=40ms", "40.00 ms", true),
@@ -379,10 +383,10 @@ fn notes_say_what_one_has_to_know() {
     result.latency.response = of(&[(MS, 200)]);
     let (scheduled, completed) = (200, 200);
     result.ledger = Ledger { scheduled, completed, ok: 1, ..Ledger::default() };
+    let touches = vec![Touch::either(Figure::Load, Reach::Any)];
     let cause = |code: &str| Cause {
-        verdict: Verdict::Suspect,
-        code: code.to_owned(),
-        text: String::new(),
+        touches: touches.clone(),
+        ..Cause::new(Verdict::Suspect, code, String::new())
     };
     result.loader.verdict = Verdict::Suspect;
     result.loader.causes = vec![cause("cpu"), cause("paused")];

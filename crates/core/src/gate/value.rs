@@ -4,7 +4,8 @@
 //! numbers, and equal quotients are rounded the same way wherever they come from.
 
 use super::metric::Kind;
-use crate::result::{Unit, verdict_value};
+use crate::doubt::Interval;
+use crate::result::{Outcome, Unit, verdict_value};
 use crate::units::{parse_count, parse_duration_ns, parse_rate_uhz};
 use crate::verdict::Verdict;
 
@@ -29,9 +30,19 @@ const OPERATORS: [(&str, Operator); 6] = [
 ];
 
 impl Operator {
-    /// Whether what meets the condition is not above its limit.
-    pub(super) fn is_upper_limit(self) -> bool {
-        matches!(self, Self::Less | Self::AtMost | Self::Is)
+    /// How a value in an interval compares with a limit.
+    pub(super) fn decide(self, interval: Interval, limit: f64) -> Outcome {
+        let Interval { low, high } = interval;
+        let has_limit = low <= limit && limit <= high;
+        match self {
+            Self::Is if has_limit && low < high => Outcome::Undecided,
+            Self::IsNot if has_limit && low < high => Outcome::Undecided,
+            _ => match (self.holds(low, limit), self.holds(high, limit)) {
+                (true, true) => Outcome::Pass,
+                (false, false) => Outcome::Fail,
+                _ => Outcome::Undecided,
+            },
+        }
     }
 
     /// Splits a condition at its last operator: names of parts may hold some, values cannot.

@@ -6,7 +6,7 @@ use crate::units::{format_bytes, format_number, format_whole};
 use crate::verdict::Verdict;
 
 /// A condition the run had to meet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
     /// As given.
     pub expr: String,
@@ -15,14 +15,62 @@ pub struct Gate {
     /// What the value counts.
     #[serde(default)]
     pub unit: Unit,
-    /// Whether it was met.
+    /// Whether it was met, whatever the doubt.
     pub pass: bool,
+    /// Whether doubt leaves it open: the true value may meet it or not. Then it counts as not met.
+    #[serde(default)]
+    pub undecided: bool,
+    /// Where the true value lies, if that is not known to be the value; in its unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<GateInterval>,
     /// What a reader has to know about the value, or why there is no value.
     #[serde(default)]
     pub note: Option<String>,
 }
 
+/// Where the true value of a gate lies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct GateInterval {
+    /// The least that it can be.
+    pub low: f64,
+    /// The most; null without a limit.
+    pub high: Option<f64>,
+}
+
+/// How a gate was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Met, whatever the doubt.
+    Pass,
+    /// Not met, whatever the doubt.
+    Fail,
+    /// Doubt leaves it open.
+    Undecided,
+}
+
+impl Outcome {
+    /// The word for people.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "FAIL",
+            Self::Undecided => "UNDECIDED",
+        }
+    }
+}
+
 impl Gate {
+    /// How it was decided.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match (self.pass, self.undecided) {
+            (true, _) => Outcome::Pass,
+            (false, true) => Outcome::Undecided,
+            (false, false) => Outcome::Fail,
+        }
+    }
+
     /// What was measured, for people.
     #[must_use]
     pub fn measured(&self) -> String {

@@ -65,6 +65,7 @@ impl ScenarioResult {
                 verdict: Verdict::Valid,
                 code: NO_RESPONSES.to_owned(),
                 text: format!("note: scenario {}: the run ended before it began", self.name),
+                touches: Vec::new(),
             }];
         }
         // Names of one scenario may mean another server's in the next.

@@ -14,7 +14,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::Bounds;
 use crate::clock::Clock;
 use crate::histogram::Histogram;
 use crate::result::{Environment, RunResult, Tool};
@@ -260,7 +259,7 @@ impl Figures {
         let (first, second) = (lead.histogram(result), lead.other().histogram(result));
         let ledger = &result.ledger;
         let of = |clock: Clock, histogram| {
-            let bounds = Bounds::of_run(clock, result);
+            let bounds = clock.bounds(result);
             quantiles(histogram, |q| bounds.is_lower_bound(q))
         };
         Self {

@@ -37,6 +37,20 @@ pub const QUOTED: [QuotedQuantile; 6] = [
     QuotedQuantile { q: 0.999, name: "p99.9", beyond: "0.1 %", samples: 10_000 },
 ];
 
+impl QuotedQuantile {
+    /// As people write it: `p99`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Fewer requests than this say nothing of it.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+}
+
 /// The tester's lateness and the response time at one quantile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quoted {

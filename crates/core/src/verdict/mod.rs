@@ -6,8 +6,12 @@
 //! or was stopped does. Each cause is a function of the evidence and has its section in
 //! `docs/verdict.md`.
 //!
-//! The verdict is monotone: more evidence against the tester never improves it. So no cause may be
-//! dropped because of another, and none may use another's evidence as an excuse.
+//! Doubt belongs to figures: each cause says which of them it can have moved, in which direction and
+//! by how much (`touches`).
+//!
+//! The verdict is monotone: more evidence against the tester never improves it, and never narrows a
+//! doubt. So no cause may be dropped because of another, and none may use another's evidence as an
+//! excuse.
 
 mod ack;
 mod lateness;
@@ -21,10 +25,12 @@ mod shape;
 mod tester;
 #[cfg(test)]
 mod tests;
+mod touches;
 mod vus;
 
 use serde::{Deserialize, Serialize};
 
+use crate::doubt::Touch;
 use crate::outage::Outage;
 use crate::part::Spread;
 use crate::units::format_rate;
@@ -43,12 +49,13 @@ pub use vus::VuFacts;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Nothing was found that distorts the figures.
+    /// None of the figures that the report leads with is in doubt.
     #[default]
     Valid,
-    /// Something happened that may have distorted some of them; the causes say what.
+    /// High percentiles are in doubt, or the load was not the one that was asked for. The causes say
+    /// why.
     Suspect,
-    /// The figures say more about the tester than about the server.
+    /// The median, a rate or counts are in doubt.
     Invalid,
 }
 
@@ -67,12 +74,24 @@ impl Verdict {
 /// One reason not to believe a result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cause {
-    /// How bad it is. `valid` is a note: something to know that takes nothing from the result.
+    /// How bad it is: what the figures that it touches make of the result. `valid` is a note:
+    /// something to know that takes nothing from the figures that the report leads with.
     pub verdict: Verdict,
     /// A stable name, for programs.
     pub code: String,
     /// What was seen and what to do, for people: one line.
     pub text: String,
+    /// Which figures it can have moved; none in documents of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touches: Vec<Touch>,
+}
+
+impl Cause {
+    /// A cause that touches no figure.
+    #[must_use]
+    pub fn new(verdict: Verdict, code: &str, text: String) -> Self {
+        Self { verdict, code: code.to_owned(), text, touches: Vec::new() }
+    }
 }
 
 /// A stretch in which the tester did not run: stopped, throttled, or its CPU taken away.
@@ -99,6 +118,14 @@ pub struct Evidence {
     pub worker_run_delay: Vec<f64>,
     /// The tester's own lateness and the response time at each of the quantiles [`QUOTED`].
     pub quoted: [Quoted; QUOTED.len()],
+    /// The latest that the tester itself sent a request, ns.
+    pub lateness_max_ns: u64,
+    /// How many requests were in flight on average (Little's law).
+    pub in_flight_mean: f64,
+    /// In a closed loop, the time from one request of a connection to the next, ns.
+    pub cycle_ns: f64,
+    /// In a closed loop, by which share the cycle is longer than the response time.
+    pub cycle_excess: f64,
     /// Whether the plan has the workers spin all the time.
     pub spins_always: bool,
     /// When the workers stopped spinning because others needed the CPUs, ns from the start of the
@@ -236,9 +263,10 @@ pub fn is_about_pace(code: &str) -> bool {
     )
 }
 
-/// The verdict on the evidence, worst cause first.
+/// What the evidence says, worst cause first: each cause with the worst verdict that it can lead to.
+/// Which figures it has really put in doubt, the figures tell: see [`confidence`](crate::confidence).
 #[must_use]
-pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
+pub fn judge(evidence: &Evidence) -> Vec<Cause> {
     let checks: [fn(&Evidence) -> Option<Cause>; 37] = [
         load::nothing,
         load::none_ok,
@@ -278,8 +306,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
         lateness::gave_way,
         tester::clock_step,
     ];
-    let causes = worst_first(&checks, evidence);
-    (causes.first().map_or(Verdict::Valid, |cause| cause.verdict), causes)
+    worst_first(&checks, evidence)
 }
 
 /// What kept the tester from its work, worst first: the causes that need no more evidence than what
@@ -293,12 +320,15 @@ pub fn of_host(evidence: &Evidence) -> Vec<Cause> {
 
 fn worst_first(checks: &[fn(&Evidence) -> Option<Cause>], evidence: &Evidence) -> Vec<Cause> {
     let mut causes: Vec<Cause> = checks.iter().filter_map(|check| check(evidence)).collect();
+    for cause in &mut causes {
+        cause.touches = touches::of(&cause.code, evidence);
+    }
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.verdict));
     causes
 }
 
 fn cause(verdict: Verdict, code: &str, text: String) -> Option<Cause> {
-    Some(Cause { verdict, code: code.to_owned(), text })
+    Some(Cause::new(verdict, code, text))
 }
 
 /// A cause that takes nothing from the result.

@@ -1,7 +1,11 @@
-//! More evidence against the tester never improves the verdict.
+//! More evidence against the tester never improves the verdict, and never narrows a doubt.
 
 use proptest::prelude::*;
 
+use crate::Histogram;
+use crate::doubt::{Bounds, Doubts, Figure, Interval};
+
+use super::tests::judged;
 use super::*;
 
 /// Picks values by the numbers of a random list: mostly the first of those there are, which is
@@ -116,6 +120,10 @@ impl Dice<'_> {
             requests: self.pick(&[None, Some(1000), Some(10_000)]),
             started: self.total(),
             sent: self.total(),
+            lateness_max_ns: self.pick(&[0, 700_000_000, 900_000_000]),
+            in_flight_mean: self.pick(&[1.0, 0.2, 30.0]),
+            cycle_ns: self.pick(&[1e6, 1e5, 0.0, 3e7]),
+            cycle_excess: self.share(),
             scheduled: self.total(),
             unsent: self.count(),
             completed: self.pick(&[10_000, 0, 50]),
@@ -185,13 +193,15 @@ type Step = fn(&mut Evidence);
 /// One for each piece of evidence against the tester, or for the load not being what was asked for.
 /// What is missing only says what the rest is measured against, as `sent`, `elapsed_ns` and the
 /// totals of TCP do, or stands in a text.
-const STEPS: [(&str, Step); 47] = [
+const STEPS: [(&str, Step); 49] = [
     ("worker_busy", |e| e.worker_busy.push(0.99)),
     ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
     ("lateness at p50", |e| later(&mut e.quoted[0])),
     ("lateness at p90", |e| later(&mut e.quoted[2])),
     ("lateness at p99", |e| later(&mut e.quoted[4])),
     ("lateness at p99.9", |e| later(&mut e.quoted[5])),
+    ("the latest request", |e| e.lateness_max_ns += 500_000_000),
+    ("a longer cycle", |e| e.cycle_excess += 0.1),
     ("faster responses", |e| e.quoted.iter_mut().for_each(|quoted| quoted.response_ns /= 2)),
     ("a short pause", |e| e.pauses.push(Pause { at_ns: 7, for_ns: 30_000_000 })),
     ("a long pause", |e| e.pauses.push(Pause { at_ns: 7, for_ns: 60_000_000 })),
@@ -258,19 +268,62 @@ const STEPS: [(&str, Step); 47] = [
     ("messages.compression_declined", |e| e.messages.compression_declined += 20),
 ];
 
+/// Times of 1000 requests, some of them slow.
+fn times() -> Histogram {
+    let mut times = Histogram::new();
+    for (value_ns, count) in [(400_000, 500), (900_000, 400), (3_000_000, 90), (70_000_000, 10)] {
+        times.record_n(value_ns, count);
+    }
+    times
+}
+
+/// The least and the most that each figure can be, by the evidence.
+fn intervals(evidence: &Evidence, times: &Histogram) -> Vec<(String, Interval)> {
+    let causes = judge(evidence);
+    let doubts = Doubts::of(causes.iter().flat_map(|cause| &cause.touches));
+    let bounds = Bounds::new(times, 0, 0);
+    let mut intervals = Vec::new();
+    for figure in Figure::ALL {
+        intervals.push((format!("{figure:?}"), doubts.value(figure, 100.0)));
+        for q in [0.5, 0.9, 0.99, 0.999, 1.0].iter().filter(|_| figure.is_time()) {
+            let interval = doubts.quantile_ns(figure, &bounds, *q);
+            intervals.push((format!("{figure:?} at {q}"), interval));
+        }
+        if figure.is_time() {
+            intervals.push((format!("{figure:?} mean"), doubts.mean_ns(figure, &bounds)));
+        }
+    }
+    intervals
+}
+
+/// A figure whose interval is narrower after than before.
+fn narrowed(
+    before: &[(String, Interval)],
+    after: &[(String, Interval)],
+) -> Option<(String, Interval, Interval)> {
+    let is_narrower = |old: Interval, new: Interval| {
+        // Arithmetic rounds.
+        new.low > old.low * (1.0 + 1e-9) || new.high < old.high * (1.0 - 1e-9)
+    };
+    let pairs = before.iter().zip(after);
+    { pairs }
+        .find(|(old, new)| is_narrower(old.1, new.1))
+        .map(|(old, new)| (old.0.clone(), old.1, new.1))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
     #[test]
     fn more_evidence_never_improves_the_verdict(
-        numbers in prop::collection::vec(any::<u16>(), 115),
+        numbers in prop::collection::vec(any::<u16>(), 119),
         order in prop::collection::vec(any::<prop::sample::Index>(), 4),
     ) {
         let mut evidence = Dice(numbers.iter()).evidence();
-        let (before, _) = judge(&evidence);
+        let (before, _) = judged(&evidence);
         for (name, step) in STEPS {
             let mut worse = evidence.clone();
             step(&mut worse);
-            let (after, _) = judge(&worse);
+            let (after, _) = judged(&worse);
             prop_assert!(after >= before, "{name}: {before:?}, then {after:?}");
         }
         // And several, one after the other.
@@ -278,9 +331,27 @@ proptest! {
         for index in order {
             let (name, step) = index.get(&STEPS);
             step(&mut evidence);
-            let (after, _) = judge(&evidence);
+            let (after, _) = judged(&evidence);
             prop_assert!(after >= before, "{name}: {before:?}, then {after:?}");
             before = after;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 50, ..ProptestConfig::default() })]
+    #[test]
+    fn more_evidence_never_narrows_a_doubt(
+        numbers in prop::collection::vec(any::<u16>(), 119),
+    ) {
+        let times = times();
+        let evidence = Dice(numbers.iter()).evidence();
+        let known = intervals(&evidence, &times);
+        for (name, step) in STEPS {
+            let mut worse = evidence.clone();
+            step(&mut worse);
+            let narrowed = narrowed(&known, &intervals(&worse, &times));
+            prop_assert!(narrowed.is_none(), "{name}: {narrowed:?}");
         }
     }
 }

@@ -4,6 +4,12 @@ use super::*;
 use crate::Histogram;
 use crate::series::{INTERVAL_NS, Point, Series};
 
+/// The causes, and the worst that they can lead to.
+pub(super) fn judged(evidence: &Evidence) -> (Verdict, Vec<Cause>) {
+    let causes = judge(evidence);
+    (causes.first().map_or(Verdict::Valid, |cause| cause.verdict), causes)
+}
+
 fn good() -> Evidence {
     Evidence {
         open_loop: true,
@@ -99,7 +105,7 @@ fn messages(change: fn(&mut MessageFacts)) -> Evidence {
 
 #[test]
 fn each_cause_is_provoked_alone() {
-    assert_eq!(judge(&good()), (Verdict::Valid, vec![]));
+    assert_eq!(judged(&good()), (Verdict::Valid, vec![]));
     let pause = Pause { at_ns: 1_000_000_000, for_ns: 400_000_000 };
     let later = Pause { at_ns: 2_000_000_000, ..pause };
     let short = Pause { for_ns: 12_000_000, ..pause };
@@ -207,7 +213,7 @@ fn each_cause_is_provoked_alone() {
         (messages(|it| it.compression_declined = 1), Verdict::Valid, "uncompressed"),
     ];
     for (evidence, verdict, code) in &cases {
-        let (found, causes) = judge(evidence);
+        let (found, causes) = judged(evidence);
         let codes: Vec<&str> = causes.iter().map(|cause| cause.code.as_str()).collect();
         assert_eq!((found, codes), (*verdict, vec![*code]));
         assert!(!causes[0].text.contains('\n'));
@@ -239,14 +245,14 @@ fn lateness_is_held_against_the_same_quantile_of_the_response_time() {
         let case = format!("{sent} {place} {late_us} {response_us}");
         let late = late_at(place, late_us * US, response_us * US);
         let evidence = Evidence { sent, requests: None, ..late };
-        let (verdict, causes) = judge(&evidence);
+        let (verdict, causes) = judged(&evidence);
         assert_eq!(verdict, want.map_or(Verdict::Valid, |(verdict, _)| verdict), "{case}");
         let doubted = causes.first().map(|cause| cause.text.clone());
         let doubt = want.map(|(_, name)| format!("late or more: doubt {name}; "));
         assert_eq!(doubted.is_some(), doubt.is_some(), "{case}");
         assert!(doubted.unwrap_or_default().contains(&doubt.unwrap_or_default()), "{case}");
         let closed = Evidence { open_loop: false, ..evidence };
-        assert_eq!(judge(&closed), (Verdict::Valid, vec![]), "{case}");
+        assert_eq!(judged(&closed), (Verdict::Valid, vec![]), "{case}");
     }
 }
 
@@ -256,22 +262,22 @@ fn all_distorted_quantiles_are_named() {
     for place in 1..5 {
         evidence.quoted[place] = Quoted { lateness_ns: 133_000, response_ns: 300_000 };
     }
-    let (_, causes) = judge(&evidence);
+    let (_, causes) = judged(&evidence);
     assert_eq!(
         causes[0].text,
         "the tester itself sent 1 % of the requests 133 µs late or more: doubt p50, p75, p90, p95, \
          p99; give it a CPU of its own (--pin, --spin on), and ask `plimsoll doctor` what is in \
          its way"
     );
-    let (_, causes) = judge(&Evidence { sent: 999, ..evidence.clone() });
+    let (_, causes) = judged(&Evidence { sent: 999, ..evidence.clone() });
     let want = "doubt p50, p75, p90, p95 and everything above; give it";
     assert!(causes[0].text.contains(want), "{}", causes[0].text);
-    let (_, causes) = judge(&Evidence { spins_always: true, ..evidence });
+    let (_, causes) = judged(&Evidence { spins_always: true, ..evidence });
     let want = "; give it a CPU of its own (--pin), and ask `plimsoll doctor` what is in its way";
     assert!(causes[0].text.ends_with(want), "it spins already: {}", causes[0].text);
     let mut of_script = late_at(4, 150_000, 300_000);
     of_script.vus.vus_max = 5;
-    let (_, causes) = judge(&of_script);
+    let (_, causes) = judged(&of_script);
     let text = &causes[0].text;
     assert!(
         text.contains("itself started 1 % of the iterations") && !text.contains("--"),
@@ -311,7 +317,7 @@ fn connections_that_the_server_limits_are_told() {
         ),
     ] {
         let evidence = Evidence { unsent: 500, connections_needed: needed, stream_limit, ..good() };
-        let (_, causes) = judge(&evidence);
+        let (_, causes) = judged(&evidence);
         assert!(causes[0].text.ends_with(want), "{}", causes[0].text);
     }
 }
@@ -324,7 +330,7 @@ fn a_lowered_limit_says_what_would_be_the_same_throughout() {
     ] {
         let stream_limit = Some(StreamLimit { least, most: Some(50) });
         let closed = Evidence { open_loop: false, lowered_share: 0.6, stream_limit, ..good() };
-        let (_, causes) = judge(&closed);
+        let (_, causes) = judged(&closed);
         let text = &causes[0].text;
         let begin = format!("the server lowered its limit to {least} streams on a connection");
         assert!(text.starts_with(&begin) && text.ends_with(want), "{text}");
@@ -344,7 +350,7 @@ fn connections_that_would_do_are_told_if_a_response_came() {
         (0, "500 of 10 000 requests found no free connection in time"),
     ] {
         let evidence = Evidence { unsent: 500, connections_needed: 59, completed, ..good() };
-        let (_, causes) = judge(&evidence);
+        let (_, causes) = judged(&evidence);
         let cause = causes.iter().find(|cause| cause.code == "connections").expect("a cause");
         assert_eq!(cause.text, want);
     }
@@ -403,14 +409,14 @@ fn what_is_ordinary_provokes_nothing() {
         ("a handful at 40 ms", peak_at_40ms(Peak { inside: 9, ..PEAK })),
         ("nothing fast beside 40 ms", peak_at_40ms(Peak { fast: 0, ..PEAK })),
     ] {
-        assert_eq!(judge(&evidence), (Verdict::Valid, vec![]), "{name}");
+        assert_eq!(judged(&evidence), (Verdict::Valid, vec![]), "{name}");
     }
 }
 
 #[test]
 fn a_note_stands_behind_what_is_worse() {
     let evidence = Evidence { clock_step_ns: 5_000_000_000, steal_share: 0.5, ..good() };
-    let (verdict, causes) = judge(&evidence);
+    let (verdict, causes) = judged(&evidence);
     let codes: Vec<&str> = causes.iter().map(|cause| cause.code.as_str()).collect();
     assert_eq!((verdict, codes), (Verdict::Suspect, vec!["steal", "clock_step"]));
 }
@@ -508,7 +514,7 @@ fn failures_that_are_few_or_like_the_rest_are_not_mentioned() {
         outcomes(100, 100_000, 9, 900_000),
         outcomes(500, 100_000, 500, 190_000),
     ] {
-        assert_eq!(judge(&evidence), (Verdict::Valid, Vec::new()), "{:?}", evidence.outcomes);
+        assert_eq!(judged(&evidence), (Verdict::Valid, Vec::new()), "{:?}", evidence.outcomes);
     }
 }
 

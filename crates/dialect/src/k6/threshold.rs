@@ -216,6 +216,12 @@ impl Threshold {
         Ok(Self { text: text.clone(), aggregate, comparison, limit, has_failed: false })
     }
 
+    /// Whether it holds for a value in k6's unit.
+    #[must_use]
+    pub fn holds(&self, value: f64) -> bool {
+        self.comparison.holds(value, self.limit)
+    }
+
     /// What it compares, of the samples of a metric in a run of `run_ns`, in k6's unit.
     #[must_use]
     pub fn value(&self, sink: &Sink, run_ns: u64) -> f64 {
@@ -313,7 +319,7 @@ impl Thresholds {
             let passes = sink.is_none() && kind == Kind::Rate;
             for threshold in thresholds {
                 let value = threshold.value(sink.unwrap_or(&empty), run_ns);
-                let holds = passes || threshold.comparison.holds(value, threshold.limit);
+                let holds = passes || threshold.holds(value);
                 threshold.has_failed = !holds;
                 result.has_failed |= !holds;
                 let delay_ns = threshold.text.delay_abort_eval.map(Ns::unsigned);

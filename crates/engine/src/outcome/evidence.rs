@@ -65,12 +65,17 @@ pub(crate) fn evidence(
     let usable = stream_limit.map_or(in_flight, StreamLimit::usable);
     let most = stream_limit.and_then(|limit| limit.most).map_or(in_flight, |it| it.min(in_flight));
     let connections = &result.connections;
+    let (cycle_ns, cycle_excess) = cycle(plan, result, in_flight);
     Evidence {
         open_loop: plan.is_open_loop(),
         elapsed_ns: result.elapsed_ns,
         worker_busy: shares.iter().map(|share| share.busy).collect(),
         worker_run_delay: shares.iter().map(|share| share.run_delay).collect(),
         quoted: Quoted::of(&result.loader.lateness, &result.latency.response),
+        lateness_max_ns: result.loader.lateness.max_ns().unwrap_or(0),
+        in_flight_mean: in_flight_mean(result),
+        cycle_ns,
+        cycle_excess,
         spins_always: plan.spin == Spin::On,
         gave_way_ns: gave_way_ns.filter(is_under_load),
         pauses: result.loader.pauses.clone(),
@@ -107,6 +112,25 @@ pub(crate) fn evidence(
         messages: messages(plan, result),
         vus: VuFacts::default(),
     }
+}
+
+/// How many requests were in flight on average, by Little's law.
+fn in_flight_mean(result: &RunResult) -> f64 {
+    let busy_ns = result.latency.service.sum_ns() as f64;
+    if result.elapsed_ns == 0 { 0.0 } else { busy_ns / result.elapsed_ns as f64 }
+}
+
+/// In a closed loop, the time from one request of a connection to the next, ns, and by which share
+/// it is longer than the mean service time.
+fn cycle(plan: &Draft, result: &RunResult, in_flight: u32) -> (f64, f64) {
+    let mean_ns = result.latency.service.mean_ns().unwrap_or(0.0);
+    let (completed, window_ns) = (result.ledger.completed as f64, result.rate.window_ns as f64);
+    if plan.is_open_loop() || completed == 0.0 || mean_ns == 0.0 {
+        return (0.0, 0.0);
+    }
+    let users = f64::from(plan.connections) * f64::from(in_flight);
+    let cycle_ns = users * window_ns / completed;
+    (cycle_ns, (cycle_ns / mean_ns - 1.0).max(0.0))
 }
 
 /// What became of the slots of a schedule: they are iterations where those are counted, and

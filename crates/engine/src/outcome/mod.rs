@@ -7,6 +7,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use plimsoll_core::confidence::conclude;
 use plimsoll_core::iterations::Iterations;
 use plimsoll_core::part::{Part, Parts};
 use plimsoll_core::phase::Phases;
@@ -118,9 +119,7 @@ pub(crate) fn assemble(
     let (host, gave_way_ns) = (watch.happened(), watch.gave_way_ns());
     let evidence = evidence(plan, &result, &shares, &host, gave_way_ns);
     let seen = Evidence { script_stopped, ..evidence };
-    let (verdict, causes) = judge(&seen);
-    result.loader.verdict = verdict;
-    result.loader.causes = causes;
+    (result.loader.verdict, result.loader.causes) = conclude(judge(&seen), &result);
     Ok(result)
 }
 
@@ -269,7 +268,7 @@ pub fn not_carried_out(plan: &Draft, reason: &str) -> RunResult {
     let gathered = Gathered::nothing(clock::wall_time());
     let mut result = empty(plan, &HostEnvironment::read(), &gathered);
     let text = reason.to_owned();
-    let cause = Cause { verdict: Verdict::Invalid, code: NO_RESPONSES.to_owned(), text };
+    let cause = Cause::new(Verdict::Invalid, NO_RESPONSES, text);
     (result.loader.verdict, result.loader.causes) = (cause.verdict, vec![cause]);
     result
 }

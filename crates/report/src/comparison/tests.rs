@@ -67,6 +67,7 @@ fn one() -> Contrast {
         verdict: Verdict::Suspect,
         code: "steal".to_owned(),
         text: "CPU time was taken".to_owned(),
+        touches: Vec::new(),
     });
     contrast(vec![case("", "", 1.0, 0)], vec![new], &["p99>+10%", "rate<-20%", "pss>+1%"])
 }

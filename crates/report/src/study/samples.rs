@@ -135,13 +135,13 @@ pub(crate) fn echo() -> Study {
     };
     let run = &mut case_mut(&mut study, "plimsoll", "closed-100").runs[1];
     run.verdict = Some(Verdict::Suspect);
-    run.causes = vec![Cause {
+    run.causes =
+        vec![Cause {
         verdict: Verdict::Suspect,
         code: "cpu".to_owned(),
         text: "a worker used 97 % of its CPU, so the tester may have been the limit: give it more \
                threads (-t) or a lower rate"
-            .to_owned(),
-    }];
+            .to_owned(), touches: Vec::new() }];
     case_mut(&mut study, "http-echo", "ab-short").runs.clear();
     case_mut(&mut study, "http-echo", "ab-short").skipped =
         Some("excluded: it closes each connection late".to_owned());
@@ -170,6 +170,7 @@ pub(crate) fn doubtful() -> Study {
                         verdict: Verdict::Invalid,
                         code: "late".to_owned(),
                         text: "requests were started 2.1 ms late: give it more threads".to_owned(),
+                        touches: Vec::new(),
                     }];
                 }
                 _ => {}

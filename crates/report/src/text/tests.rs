@@ -555,8 +555,7 @@ fn more_than_fits_is_summed_up() {
         });
     }
     result.status = (200..230).map(|status| (status, 7)).collect();
-    let gate =
-        |pass| Gate { expr: "p50<1ms".to_owned(), value: None, unit: Unit::Us, pass, note: None };
+    let gate = |pass| Gate { expr: "p50<1ms".to_owned(), unit: Unit::Us, pass, ..Gate::default() };
     result.gates = vec![gate(true); 9];
     result.gates.push(gate(false));
     let part = plimsoll_core::part::Part::new("part");

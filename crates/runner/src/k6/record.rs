@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use plimsoll_core::RunResult;
+use plimsoll_core::confidence;
 use plimsoll_core::gate::{self, AbortWatch};
 use plimsoll_core::live::LiveFigures;
 use plimsoll_core::metric::{CustomMetric, GROUP_DURATION};
@@ -94,7 +95,8 @@ impl Test {
         result.target = target;
         result.aborted = by_condition.or_else(|| gates::aborted(&ran, handle.cause()));
         result.gates = gate::judge(&run.gates, &result).map_err(RunnerError::from)?;
-        result.gates.extend(gates::gates(&ran, &run.masks));
+        let of_script = gates::gates(&ran, &run.masks, &confidence::doubts(&result.loader.causes));
+        result.gates.extend(of_script);
         leave_out_unused(&mut result);
         for scenario in &mut result.scenarios {
             leave_out_unused(&mut scenario.result);

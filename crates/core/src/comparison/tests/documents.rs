@@ -297,6 +297,7 @@ fn doubts_of_the_tester_are_named() {
         verdict,
         code: code.to_owned(),
         text: "what was seen".to_owned(),
+        touches: Vec::new(),
     };
     bad.loader.causes = vec![cause(Verdict::Invalid, "lateness"), cause(Verdict::Valid, "a note")];
     let mut empty = result(3, 1000);
@@ -462,6 +463,7 @@ fn runs_that_are_no_repeats_of_the_plan_do_not_count() {
                     verdict: Verdict::Invalid,
                     code: "late".to_owned(),
                     text: String::new(),
+                    touches: Vec::new(),
                 }];
             },
             "invalid by the tester's verdict: late",

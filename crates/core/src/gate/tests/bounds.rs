@@ -13,8 +13,9 @@ fn a_lower_bound_meets_no_upper_limit() {
     result.series.add(&Point { t_ns: 20 * SECOND, interval_ns: SECOND, ..Point::default() });
     result.endpoints[0].ledger =
         Ledger { scheduled: 250, sent: 250, completed: 247, ..Ledger::default() };
-    let anything =
-        |requests| Some(format!("{requests} incomplete requests it may be anything above"));
+    let anything = |requests| {
+        Some(format!("{requests} incomplete requests the true value may be anything above"))
+    };
     for (text, value, pass, doubt) in [
         // 500 of 3000 have no response.
         ("p80<10.1ms", "10.00 ms", true, None),
@@ -22,7 +23,7 @@ fn a_lower_bound_meets_no_upper_limit() {
             "p82<10.5ms",
             "10.00 ms",
             false,
-            Some("500 incomplete requests it may be up to 11.0 ms".into()),
+            Some("500 incomplete requests the true value may be up to 11.00 ms".into()),
         ),
         ("p82<11.1ms", "10.00 ms", true, None),
         ("p90<20ms", "10.00 ms", false, anything(500)),
@@ -45,7 +46,8 @@ fn a_lower_bound_meets_no_upper_limit() {
     ] {
         let gate = judged(text, &result);
         assert_eq!((gate.measured().as_str(), gate.pass), (value, pass), "{text}: {gate:?}");
-        let note = doubt.map(|doubt| format!("a lower bound: with {doubt}"));
+        let note = doubt.map(|doubt| format!("with {doubt}"));
         assert_eq!(gate.note, note, "{text}");
+        assert_eq!(gate.undecided, note.is_some(), "{text}");
     }
 }

@@ -143,8 +143,12 @@ fn what_never_began_does_not_make_a_run_longer() {
     late.result.interrupted = true;
     late.result.loader.verdict = Verdict::Invalid;
     let text = "no response".to_owned();
-    late.result.loader.causes =
-        vec![Cause { verdict: Verdict::Invalid, code: "no_responses".to_owned(), text }];
+    late.result.loader.causes = vec![Cause {
+        verdict: Verdict::Invalid,
+        code: "no_responses".to_owned(),
+        text,
+        touches: Vec::new(),
+    }];
     let run = run_of(vec![made(&A), late]);
     assert_eq!((run.elapsed_ns, run.rate.window_ns), (4_001_000_000, 4 * SECOND_NS));
     assert!(run.interrupted);
@@ -158,7 +162,7 @@ fn what_never_began_does_not_make_a_run_longer() {
 fn the_worst_verdict_stands_and_causes_name_their_scenario() {
     let cause = |verdict, text: &str| {
         let (code, text) = ("late".to_owned(), text.to_owned());
-        Cause { verdict, code, text }
+        Cause { verdict, code, text, touches: Vec::new() }
     };
     let (mut a, mut b) = (made(&A), made(&B));
     a.result.loader.causes = vec![cause(Verdict::Valid, "note: seen")];

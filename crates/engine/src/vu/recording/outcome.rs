@@ -4,6 +4,7 @@
 
 use std::time::SystemTime;
 
+use plimsoll_core::confidence::conclude;
 use plimsoll_core::iterations::Iterations;
 use plimsoll_core::part::{self, Spread};
 use plimsoll_core::plan::Draft;
@@ -175,7 +176,7 @@ impl Workers {
         loader.pauses = self.pauses_within(self.started_ns, u64::MAX);
         loader.paused_ns = self.paused_ns.max(covered_ns(&loader.pauses));
         let names: Vec<&str> = run.scenarios.iter().map(|it| it.name.as_str()).collect();
-        let (verdict, causes) = judge(&Evidence {
+        let causes = judge(&Evidence {
             elapsed_ns: self.elapsed_ns,
             worker_busy: self.shares.iter().map(|share| share.busy).collect(),
             worker_run_delay: self.shares.iter().map(|share| share.run_delay).collect(),
@@ -184,10 +185,14 @@ impl Workers {
             throttled_ns: recorded.testimony.host.throttling.throttled_ns,
             steal_share: recorded.testimony.host.steal_share,
             clock_step_ns: recorded.testimony.host.clock_step_ns,
+            sent: run.ledger.sent,
+            cycle_ns: run.latency.service.mean_ns().unwrap_or(0.0),
             // What came of requests is judged by scenario.
             completed: 1,
             ..Evidence::default()
         });
+        let (verdict, causes) = conclude(causes, run);
+        let loader = &mut run.loader;
         loader.causes = once(&loader.causes, causes, &names);
         loader.verdict = loader.verdict.max(verdict);
         loader.causes.sort_by_key(|cause| std::cmp::Reverse(cause.verdict));
@@ -268,6 +273,7 @@ impl OneRole<'_> {
         // Iterations are due, and requests follow from them.
         if let Some(iterations) = &result.iterations {
             seen.quoted = Quoted::of(&iterations.lateness, &result.latency.response);
+            seen.lateness_max_ns = iterations.lateness.max_ns().unwrap_or(0);
             seen.sent = iterations.started;
         }
         seen.tcp.server_here = !went_elsewhere;
@@ -278,8 +284,11 @@ impl OneRole<'_> {
         if !is_steady(self.plan) {
             seen.settling = None;
         }
+        // How long users think is the script's business.
+        seen.cycle_ns = result.latency.service.mean_ns().unwrap_or(0.0);
+        seen.cycle_excess = 0.0;
         seen.vus = self.vus(&result, left_out);
-        (result.loader.verdict, result.loader.causes) = judge(&seen);
+        (result.loader.verdict, result.loader.causes) = conclude(judge(&seen), &result);
         let name = self.name().to_owned();
         Ok(ScenarioResult { name, start_ns, result })
     }

@@ -4,10 +4,7 @@
 //! The quantile of lower bounds is one itself. The most that it may be follows if incomplete
 //! requests never get a response: then they rank above all others.
 
-use crate::clock::Clock;
 use crate::histogram::Histogram;
-use crate::part::Part;
-use crate::result::RunResult;
 
 /// A value is called a lower bound if the most that it may be is over this many times as much.
 const SEEN_FROM: f64 = 1.01;
@@ -33,24 +30,16 @@ impl<'a> Bounds<'a> {
         Self { all, incomplete, untimed, complete: None }
     }
 
-    /// Of a run's requests.
+    /// The same, with the times of complete requests kept apart.
     #[must_use]
-    pub fn of_run(clock: Clock, result: &'a RunResult) -> Self {
-        let incomplete = clock.incomplete(&result.ledger);
-        let by = &result.by_outcome;
-        let is_apart = by.ok.count() + by.failed.count() == result.ledger.completed;
-        let complete = (clock == Clock::Response && incomplete > 0 && is_apart).then(|| {
-            let mut complete = by.ok.clone();
-            complete.merge(&by.failed);
-            complete
-        });
-        Self { all: clock.histogram(result), incomplete, untimed: 0, complete }
+    pub fn with_complete(self, complete: Option<Histogram>) -> Self {
+        Self { complete, ..self }
     }
 
-    /// Of the requests of a part.
+    /// All that were timed.
     #[must_use]
-    pub fn of_part(clock: Clock, part: &'a Part) -> Self {
-        Self::new(clock.of_part(part), clock.incomplete(&part.ledger), 0)
+    pub fn all(&self) -> &'a Histogram {
+        self.all
     }
 
     /// Incomplete requests.

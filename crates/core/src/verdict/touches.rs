@@ -1,0 +1,218 @@
+//! The table of causes and figures: what each cause can have done to which figures of a report, as
+//! far as the evidence says. `docs/verdict.md` shows it with the reasons.
+//!
+//! Three facts carry most of it.
+//! - At a rate a request is due at a time that the server does not influence. A tester that is late
+//!   sends and reads later, so times can only be too long, and rates and counts hold. A queue never
+//!   answers earlier because requests come later. The lateness of sending is measured. Responses are
+//!   read by the same threads under the same conditions, so reading is taken to be as late.
+//! - In a closed loop a tester that stands still sends less. The true rate can only be higher, and
+//!   the server, which had less to do, may have been faster than it is under the whole load. By the
+//!   interactive response time law (Denning and Buzen 1978, section 5) the mean cannot be longer
+//!   than the cycle of a connection.
+//! - A request needs the tester when its response arrives. If the tester does not run for a share of
+//!   the time, that share of the responses arrives meanwhile, and those that were in flight with
+//!   them wait as well.
+//!
+//! Each touch grows with its evidence: more evidence never narrows a doubt.
+
+use super::lateness::{QUOTED, Quoted};
+use super::{Evidence, covered_ns, share};
+use crate::doubt::Figure::{self, Achieved, Connections, Counts, Load, Phases, Response, Service};
+use crate::doubt::{Figure::Series, Off, Reach, Touch};
+
+/// The shortest time for which a scheduler lets another process run.
+const TURN_NS: f64 = 500_000.0;
+/// The shortest time for which a control group is throttled.
+const THROTTLED_NS: f64 = 10_000_000.0;
+
+/// What a cause can have done, by its code.
+pub(super) fn of(code: &str, e: &Evidence) -> Vec<Touch> {
+    match code {
+        "no_responses" => unmeasured(),
+        "none_ok" => on_times(|figure| Touch::either(figure, Reach::Any))
+            .chain([Touch::either(Achieved, Reach::Any)])
+            .collect(),
+        "time_order" => on_times(|figure| Touch::either(figure, Reach::Any)).collect(),
+        "script" => on_times(|figure| Touch::either(figure, Reach::Any))
+            .chain([Touch::either(Counts, Reach::Any), Touch::above(Achieved, Reach::Any)])
+            .collect(),
+        "late" | "late_tail" => late(e),
+        "read_late" => read_late(e),
+        "cpu" => limited(e),
+        "cpu_shared" => {
+            let worst = e.worker_run_delay.iter().copied().fold(0.0, f64::max);
+            interrupted(e, worst, TURN_NS)
+        }
+        // Of all CPUs. Those of the tester may have lost twice as much.
+        "steal" => interrupted(e, 2.0 * e.steal_share, TURN_NS),
+        "throttled" => interrupted(e, share(e.throttled_ns, e.elapsed_ns), THROTTLED_NS),
+        "paused" => paused(e),
+        "short" | "connections" | "vus" | "left_out" | "skew_connections" | "skew_addresses"
+        | "nonstationary" => vec![another_load()],
+        "draining" => fewer_in_flight(e.draining_share),
+        "lowered_limit" => fewer_in_flight(e.lowered_share),
+        "cut_off" => missing(share(e.vus.cut_off, e.vus.requests)),
+        "outage" if e.open_loop => vec![another_load()],
+        "outage" => missing(e.outage.share),
+        "ports" | "files" => on_times(|figure| Touch::either(figure, Reach::Any))
+            .chain([Counts, Connections].map(|figure| Touch::either(figure, Reach::Any)))
+            .chain([Touch::above(Achieved, Reach::Any)])
+            .collect(),
+        "retransmits" => {
+            let struck = share(e.tcp.resent.max(e.tcp.host_resent), e.sent);
+            on_times(|figure| Touch::below(figure, Reach::requests(struck))).collect()
+        }
+        "connect_retries" => {
+            let struck = e.tcp.connects_retried.max(e.tcp.host_syns_resent);
+            slow_connects(e, share(struck, e.tcp.connects.max(1)))
+        }
+        "listen_drops" => slow_connects(e, share(e.tcp.host_listen_drops, e.tcp.connects.max(1))),
+        "beyond_hour" => {
+            let clamped = share(e.beyond_hour, e.sent.max(e.beyond_hour));
+            on_times(|figure| Touch::above(figure, Reach::requests(clamped))).collect()
+        }
+        "unconfirmed" => {
+            vec![Touch::either(Counts, Reach::Any), Touch::below(Achieved, Reach::Any)]
+        }
+        "pushed_replies" | "extra_answers" => {
+            on_times(|figure| Touch::above(figure, Reach::Any)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn on_times(touch: impl Fn(Figure) -> Touch) -> impl Iterator<Item = Touch> {
+    [Response, Service, Phases].into_iter().map(touch)
+}
+
+fn another_load() -> Touch {
+    Touch::either(Load, Reach::Any)
+}
+
+fn unmeasured() -> Vec<Touch> {
+    on_times(|figure| Touch::above(figure, Reach::Any))
+        .chain([Touch::above(Achieved, Reach::Any)])
+        .collect()
+}
+
+/// Sending was late, and reading as late. A response time contains both, a service time the second.
+fn late(e: &Evidence) -> Vec<Touch> {
+    let moments = |number: u32| {
+        let offs = curve(&e.quoted, e.lateness_max_ns).map(|(late_ns, beyond)| {
+            Off::new(late_ns.saturating_mul(number.into()), beyond * f64::from(number))
+        });
+        Reach::Requests(offs.collect())
+    };
+    vec![
+        Touch::below(Response, moments(2)),
+        Touch::below(Service, moments(1)),
+        Touch::below(Phases, moments(1)),
+    ]
+}
+
+/// What is known of the read delays of scripts is an upper bound of them.
+fn read_late(e: &Evidence) -> Vec<Touch> {
+    let longest_ns = e.vus.read.iter().map(|quoted| quoted.lateness_ns).max().unwrap_or(0);
+    let offs: Vec<Off> = curve(&e.vus.read, longest_ns)
+        .filter(|(_, beyond)| *beyond > 0.0)
+        .map(|(late_ns, beyond)| Off::new(late_ns, beyond))
+        .collect();
+    on_times(|figure| Touch::below(figure, Reach::Requests(offs.clone()))).collect()
+}
+
+/// Times and the share of requests beyond them, as the quoted quantiles and the maximum say.
+fn curve(quoted: &[Quoted; QUOTED.len()], max_ns: u64) -> impl Iterator<Item = (u64, f64)> {
+    let known = QUOTED.iter().zip(quoted).map(|(at, quoted)| (quoted.lateness_ns, 1.0 - at.q));
+    let max_ns = quoted.iter().map(|quoted| quoted.lateness_ns).chain([max_ns]).max().unwrap_or(0);
+    known.chain([(max_ns, 0.0)])
+}
+
+/// The tester's CPU was the limit. In a closed loop the true rate is higher, and responses waited
+/// for the tester.
+fn limited(e: &Evidence) -> Vec<Touch> {
+    if e.open_loop {
+        return Vec::new();
+    }
+    let longer = Reach::share(e.cycle_excess);
+    on_times(|figure| Touch { figure, below: Reach::Any, above: longer.clone() })
+        .chain([Touch::above(Achieved, Reach::Any)])
+        .collect()
+}
+
+/// The tester did not run for a share of the time, in turns of at least `turn_ns`. At a rate its
+/// lateness says what came of it.
+fn interrupted(e: &Evidence, lost: f64, turn_ns: f64) -> Vec<Touch> {
+    if e.open_loop {
+        return Vec::new();
+    }
+    let struck = lost * (1.0 + e.cycle_ns / turn_ns);
+    slowed_loop(e, lost, &Reach::requests(struck))
+}
+
+/// The pauses are known one by one: each delays what was in flight, and at a rate what was due.
+fn paused(e: &Evidence) -> Vec<Touch> {
+    let paused_ns = e.paused_ns.max(covered_ns(&e.pauses));
+    let mut sorted = e.pauses.clone();
+    sorted.sort_by_key(|pause| std::cmp::Reverse(pause.for_ns));
+    let per_ns = if e.open_loop { e.sent as f64 / e.elapsed_ns.max(1) as f64 } else { 0.0 };
+    let requests = e.sent.max(1) as f64;
+    let struck_by = |pauses: f64, for_ns: u64| {
+        (pauses * e.in_flight_mean.max(1.0) + per_ns * for_ns as f64) / requests
+    };
+    // Pauses that are not listed are shorter than the shortest that is.
+    let listed_ns: u64 = sorted.iter().map(|pause| pause.for_ns).sum();
+    let shortest_ns = sorted.last().map_or(1, |pause| pause.for_ns.max(1));
+    let more = paused_ns.saturating_sub(listed_ns) as f64 / shortest_ns as f64;
+    let mut longer_ns = 0;
+    let mut offs = Vec::new();
+    for (longer, pause) in sorted.iter().enumerate().take(OFFS_MAX) {
+        offs.push(Off::new(pause.for_ns, struck_by(longer as f64, longer_ns)));
+        longer_ns += pause.for_ns;
+    }
+    offs.push(Off::new(0, struck_by(sorted.len() as f64 + more, paused_ns)));
+    offs.reverse();
+    let mut touches = slowed_loop(e, share(paused_ns, e.elapsed_ns), &Reach::Requests(offs));
+    touches.push(Touch::either(Series, Reach::Any));
+    touches
+}
+
+/// With this many of the longest pauses, quantiles have the bounds that they need.
+const OFFS_MAX: usize = 8;
+
+/// The tester stood still for the share `lost` of the time, which can have made `late` requests too
+/// slow. A closed loop has sent less meanwhile.
+fn slowed_loop(e: &Evidence, lost: f64, late: &Reach) -> Vec<Touch> {
+    if e.open_loop {
+        return on_times(|figure| Touch::below(figure, late.clone())).collect();
+    }
+    let more = if lost < 1.0 { lost / (1.0 - lost) } else { f64::INFINITY };
+    let longer = Reach::share(more.max(e.cycle_excess));
+    on_times(|figure| Touch { figure, below: late.clone(), above: longer.clone() })
+        .chain([Touch::above(Achieved, Reach::share(more))])
+        .collect()
+}
+
+/// A closed loop had fewer requests in flight for a share of the time.
+fn fewer_in_flight(idle: f64) -> Vec<Touch> {
+    let more = if idle < 1.0 { idle / (1.0 - idle) } else { f64::INFINITY };
+    on_times(|figure| Touch::above(figure, Reach::share(more)))
+        .chain([Touch::above(Achieved, Reach::share(more)), another_load()])
+        .collect()
+}
+
+/// A share of the requests that there should have been is missing among the times, or was cut short.
+fn missing(share: f64) -> Vec<Touch> {
+    on_times(|figure| Touch::above(figure, Reach::requests(share)))
+        .chain([another_load()])
+        .collect()
+}
+
+/// TCP's timers delayed a share of the connects, and requests that waited for them.
+fn slow_connects(e: &Evidence, struck: f64) -> Vec<Touch> {
+    let mut touches = vec![Touch::below(Connections, Reach::Any)];
+    if e.tcp.connects_delay_requests || e.tcp.server_here {
+        touches.push(Touch::below(Response, Reach::requests(struck)));
+    }
+    touches
+}
