@@ -126,6 +126,9 @@ pub struct Evidence {
     pub cycle_ns: f64,
     /// In a closed loop, by which share the cycle is longer than the response time.
     pub cycle_excess: f64,
+    /// Whether the kernel's clock timed the arrival of responses, so that no time contains how late
+    /// the tester read them.
+    pub kernel_stamps: bool,
     /// Whether the plan has the workers spin all the time.
     pub spins_always: bool,
     /// When the workers stopped spinning because others needed the CPUs, ns from the start of the

@@ -109,6 +109,7 @@ impl Dice<'_> {
             worker_busy: vec![self.share(), self.share()],
             worker_run_delay: vec![self.share()],
             quoted: std::array::from_fn(|_| self.quoted()),
+            kernel_stamps: self.pick(&[false, true]),
             spins_always: self.pick(&[false, true]),
             gave_way_ns: self.pick(&[None, Some(2_000_000_000)]),
             pauses: self.pauses(),
@@ -315,7 +316,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
     #[test]
     fn more_evidence_never_improves_the_verdict(
-        numbers in prop::collection::vec(any::<u16>(), 119),
+        numbers in prop::collection::vec(any::<u16>(), 120),
         order in prop::collection::vec(any::<prop::sample::Index>(), 4),
     ) {
         let mut evidence = Dice(numbers.iter()).evidence();
@@ -342,7 +343,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 50, ..ProptestConfig::default() })]
     #[test]
     fn more_evidence_never_narrows_a_doubt(
-        numbers in prop::collection::vec(any::<u16>(), 119),
+        numbers in prop::collection::vec(any::<u16>(), 120),
     ) {
         let times = times();
         let evidence = Dice(numbers.iter()).evidence();

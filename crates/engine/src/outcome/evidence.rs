@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use plimsoll_core::plan::websocket::Reply;
-use plimsoll_core::plan::{Draft, Spin};
+use plimsoll_core::plan::{Draft, Spin, Timestamps};
 use plimsoll_core::protocol::{AllowedRange, allowed_range};
 use plimsoll_core::result::RunResult;
 use plimsoll_core::schedule::Profile;
@@ -76,6 +76,7 @@ pub(crate) fn evidence(
         in_flight_mean: in_flight_mean(result),
         cycle_ns,
         cycle_excess,
+        kernel_stamps: is_stamped(plan, result),
         spins_always: plan.spin == Spin::On,
         gave_way_ns: gave_way_ns.filter(is_under_load),
         pauses: result.loader.pauses.clone(),
@@ -112,6 +113,12 @@ pub(crate) fn evidence(
         messages: messages(plan, result),
         vus: VuFacts::default(),
     }
+}
+
+/// Whether the kernel's clock told of every response when it arrived.
+fn is_stamped(plan: &Draft, result: &RunResult) -> bool {
+    plan.timestamps == Timestamps::Kernel
+        && result.loader.receive_delay.count() >= result.ledger.completed
 }
 
 /// How many requests were in flight on average, by Little's law.
