@@ -3,26 +3,28 @@
 //! Reads the sides, refuses what cannot be compared, and writes the report. `core::comparison`
 //! makes the decisions.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use plimsoll_core::RunResult;
-use plimsoll_core::comparison::{Contrast, Limit, Repeat, Settings, Side};
+use plimsoll_core::comparison::{Contrast, Limit, Outcome, Repeat, Settings, Side};
 use plimsoll_core::find::{self, SearchContrast};
 use plimsoll_core::result::{self, Tool};
 use plimsoll_core::study;
-use plimsoll_report::comparison::{write_json, write_markdown, write_text};
+use plimsoll_report::comparison::{
+    write_html, write_json, write_markdown, write_summary, write_text,
+};
 use plimsoll_report::find::contrast;
 use plimsoll_report::text::Style;
 
 use crate::compare_args::{CompareFlags, CompareFormat};
 use crate::document::{self, Document};
-use crate::exit::{Exit, GATE};
-use crate::outputs::is_stdout;
-use crate::terminal::{columns, has_color};
+use crate::exit::{Exit, GATE, VERDICT};
+use crate::output_args::Format;
+use crate::outputs::Outputs;
 
 /// More documents than this on a side are refused: all of them are held in memory.
 const DOCUMENTS_MAX: usize = 1000;
@@ -36,9 +38,13 @@ pub(crate) fn compare(flags: &CompareFlags) -> Result<ExitCode, Exit> {
     if let (Some(base), Some(new)) = (search(&flags.base)?, search(&flags.new)?) {
         return searches(flags, &base, &new);
     }
-    let base = side(&flags.base, flags.allow_different)?;
-    let new = side(&flags.new, flags.allow_different)?;
+    let mut base = side(&flags.base, flags.allow_different)?;
+    let mut new = side(&flags.new, flags.allow_different)?;
     refuse_unlike(&base, &new, flags)?;
+    if let Some(names) = &flags.names {
+        base.label = Some(names.base.clone());
+        new.label = Some(names.new.clone());
+    }
     let usual = Settings::default();
     let settings =
         Settings { confidence: flags.confidence, least_change: flags.least_change, ..usual };
@@ -49,8 +55,13 @@ pub(crate) fn compare(flags: &CompareFlags) -> Result<ExitCode, Exit> {
         let text = format!("no server under a load stands both in '{base}' and in '{new}'");
         return Err(Exit::CouldNotRun(text));
     }
-    write(flags, |out, style| format(&contrast, flags, out, style))?;
-    Ok(if contrast.passes() { ExitCode::SUCCESS } else { ExitCode::from(GATE) })
+    Outputs::open(&flags.outputs())?
+        .write_with(|kind, out, style| format(kind, &contrast, out, style))?;
+    Ok(match contrast.outcome() {
+        Outcome::Passed => ExitCode::SUCCESS,
+        Outcome::Undecided => ExitCode::from(VERDICT),
+        Outcome::Failed => ExitCode::from(GATE),
+    })
 }
 
 /// The search that a side is, if it is one.
@@ -76,7 +87,14 @@ fn searches(
         let text = "searches have a load line alone: write --fail-if 'rate<-5%'";
         Exit::Usage(text.to_owned())
     })?;
-    let contrast = SearchContrast::of((&flags.base, base), (&flags.new, new));
+    if flags.html.is_some() || flags.format == CompareFormat::Html {
+        let text = "searches have no page to be compared on: give --format text, md or json";
+        return Err(Exit::Usage(text.to_owned()));
+    }
+    let names = flags.names.as_ref();
+    let base_name = names.map_or(&flags.base, |names| &names.base);
+    let new_name = names.map_or(&flags.new, |names| &names.new);
+    let contrast = SearchContrast::of((base_name, base), (new_name, new));
     if !contrast.differences.is_empty() && !flags.allow_different {
         let (base, new) = (&flags.base, &flags.new);
         let differences = contrast.differences.join("; ");
@@ -86,10 +104,10 @@ fn searches(
         );
         return Err(Exit::CouldNotRun(text));
     }
-    write(flags, |out, style| match flags.format {
-        CompareFormat::Text => contrast::write_text(&contrast, out, style),
-        CompareFormat::Json => write_json(&contrast, out),
-        CompareFormat::Md => contrast::write_markdown(&contrast, out),
+    Outputs::open(&flags.outputs())?.write_with(|kind, out, style| match kind {
+        Format::Json => write_json(&contrast, out),
+        Format::Md | Format::Github => contrast::write_markdown(&contrast, out),
+        _ => contrast::write_text(&contrast, out, style),
     })?;
     let has_fallen = falls.iter().any(|part| contrast.has_fallen_by(*part));
     Ok(if has_fallen { ExitCode::from(GATE) } else { ExitCode::SUCCESS })
@@ -192,40 +210,17 @@ fn stranger(name: &str, schema: Option<String>) -> String {
     format!("'{name}' is {is}: give a {ours}, a {lab} or a result of fortio")
 }
 
-fn write(
-    flags: &CompareFlags,
-    report: impl Fn(&mut dyn Write, Style) -> io::Result<()>,
-) -> anyhow::Result<()> {
-    match flags.output.as_deref().filter(|path| !is_stdout(path)) {
-        Some(path) => {
-            let cannot = || format!("cannot write '{}'", path.display());
-            let mut out = BufWriter::new(File::create(path).with_context(cannot)?);
-            let style = Style { color: false, width: columns(false) };
-            let written = report(&mut out, style);
-            written.and_then(|()| out.flush()).with_context(cannot)
-        }
-        None => {
-            let color = has_color(flags.no_color);
-            let mut out = BufWriter::new(io::stdout().lock());
-            let written = report(&mut out, Style { color, width: columns(true) });
-            match written.and_then(|()| out.flush()) {
-                // A reader that has gone away has read enough.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                written => written.context("stdout"),
-            }
-        }
-    }
-}
-
 fn format(
+    kind: Format,
     contrast: &Contrast,
-    flags: &CompareFlags,
     out: &mut dyn Write,
     style: Style,
 ) -> io::Result<()> {
-    match flags.format {
-        CompareFormat::Text => write_text(contrast, out, style),
-        CompareFormat::Json => write_json(contrast, out),
-        CompareFormat::Md => write_markdown(contrast, out),
+    match kind {
+        Format::Json => write_json(contrast, out),
+        Format::Md => write_markdown(contrast, out),
+        Format::Github => write_summary(contrast, out),
+        Format::Html => write_html(contrast, out),
+        _ => write_text(contrast, out, style),
     }
 }

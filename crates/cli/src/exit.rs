@@ -1,5 +1,6 @@
 //! Exit codes, which are part of the interface: 0 done, 1 could not run, 2 usage, 3 a gate failed,
-//! 4 verdict below what was required, 129, 130 and 143 interrupted with a partial report.
+//! 4 verdict below what was required, or a limit that the data do not decide, 129, 130 and 143
+//! interrupted with a partial report.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ pub(crate) const COULD_NOT_RUN: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// A gate failed, or a condition ended the run.
 pub(crate) const GATE: u8 = 3;
-/// The verdict is below what was required.
+/// The verdict is below what was required, or the data do not decide a limit.
 pub(crate) const VERDICT: u8 = 4;
 
 /// Why the program ends before it could do its work.

@@ -4,12 +4,15 @@
 //! Hodges–Lehmann estimate reaches a least change, below which nobody should care. The interval
 //! shown comes from the same tests. They keep their level whatever the shape of the noise, even if
 //! one side has more of it; `docs/comparing.md` has the simulations.
+//!
+//! [`compare_together`] decides on several measures at once (Holm): the chance of calling any of
+//! them where nothing differs is that of one, and their intervals hold together.
 
 use serde::{Deserialize, Serialize};
 
 use crate::stats::{
     CHANCE_ROUNDING, ConfidenceInterval, LEAST_VALUES, SampleSummary, Shift, detectable_shift,
-    holm, least_p, shift,
+    holm, least_p, shift_among,
 };
 use crate::study::{Better, Measure};
 
@@ -107,15 +110,24 @@ pub struct Comparison {
     /// The new over the base, or the new less the base: the Hodges–Lehmann estimate. Null without
     /// values, and where the ratio is without bounds.
     pub change: Option<f64>,
-    /// Where the true change lies; null where the repeats are too few to say.
+    /// Where the true change lies; null where the repeats are too few to say. If measures are
+    /// decided together, the intervals of all of them hold with the confidence asked for, and each
+    /// by itself with [`ConfidenceInterval::confidence`].
     pub interval: Option<ConfidenceInterval>,
     /// The chance of a difference this large, in either direction, between equal sides: the larger
     /// of the two tests' p-values.
     pub p: Option<f64>,
+    /// The same, raised for being one of several measures that are decided together (Holm); null
+    /// if the measure is decided by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_together: Option<f64>,
     /// What was decided.
     pub decision: Decision,
     /// Why it cannot be told; null where it can.
     pub reason: Option<Reason>,
+    /// Whether the whole interval lies within the least change: the sides are as good as the same.
+    #[serde(default)]
+    pub is_alike: bool,
     /// How many repeats each side needs at least, where they are too few.
     pub repeats_needed: Option<usize>,
     /// The smallest difference that as many repeats of this noise show with a chance of the power
@@ -135,72 +147,103 @@ impl Comparison {
 /// what is below zero where ratios are asked for.
 #[must_use]
 pub fn compare(base: &[f64], new: &[f64], options: &DecisionOptions) -> Comparison {
-    measured(base, new, options).0
+    let found = Found::of([base, new], options, 1);
+    found.decided(found.shift.as_ref().map_or(1.0, |shift| shift.p))
 }
 
-/// Compares many pairs at once. Only what the means tell apart at Holm's levels over all of them is
+/// Compares many pairs at once. Only what is more than chance at Holm's levels over all of them is
 /// called, so that the chance of calling any where nothing differs is that of one comparison.
 pub(super) fn compare_together(pairs: &[([Vec<f64>; 2], DecisionOptions)]) -> Vec<Comparison> {
-    let found: Vec<(Comparison, f64)> =
-        pairs.iter().map(|([base, new], options)| measured(base, new, options)).collect();
-    let chances: Vec<f64> = found.iter().map(|(_, p_of_means)| *p_of_means).collect();
-    let raised = holm(&chances);
-    let together =
-        found.into_iter().zip(raised).zip(pairs).map(|(((found, _), p), (_, options))| {
-            let is_by_chance = p > chance_allowed(options.confidence);
-            match is_by_chance && found.decision != Decision::CannotTell {
-                true => Comparison {
-                    decision: Decision::CannotTell,
-                    reason: Some(Reason::WithinNoise),
-                    ..found
-                },
-                false => found,
-            }
-        });
+    let found: Vec<Found> = pairs
+        .iter()
+        .map(|([base, new], options)| Found::of([base, new], options, pairs.len()))
+        .collect();
+    let chances: Vec<f64> = found
+        .iter()
+        .map(|found| found.shift.as_ref().map_or(1.0, |shift| shift.p_of_many))
+        .collect();
+    let together = found.into_iter().zip(holm(&chances)).map(|(found, raised)| {
+        let p = found.shift.as_ref().map_or(raised, |shift| raised.max(shift.p));
+        let comparison = found.decided(p);
+        Comparison { p_together: comparison.p.map(|_| p), ..comparison }
+    });
     together.collect()
 }
 
-/// The comparison, and the chance that the means tell.
-fn measured(base: &[f64], new: &[f64], options: &DecisionOptions) -> (Comparison, f64) {
-    let (base, new) = (usable(base, options.scale), usable(new, options.scale));
-    let blank = Comparison {
-        scale: options.scale,
-        better: options.better,
-        base: SampleSummary::of(&base),
-        new: SampleSummary::of(&new),
-        change: None,
-        interval: None,
-        p: None,
-        decision: Decision::CannotTell,
-        reason: Some(Reason::NothingMeasured),
-        repeats_needed: None,
-        detectable: None,
-    };
-    let (n, m) = (base.len(), new.len());
-    let (base, new) = (scaled(&base, options.scale), scaled(&new, options.scale));
-    let Some(shift) = shift(&base, &new, options.confidence) else { return (blank, 1.0) };
-    let measured = Comparison {
-        change: unscaled(shift.estimate, options.scale),
-        p: Some(shift.p),
-        detectable: detectable(&shift, (n, m), options),
-        ..blank
-    };
-    let Some(interval) = shift.interval else {
-        let repeats_needed = Some(repeats_needed(options.confidence));
-        let reason = Some(Reason::TooFewRepeats);
-        return (Comparison { reason, repeats_needed, ..measured }, shift.p_of_means);
-    };
-    let ends = [interval.low, interval.high].map(|end| unscaled(end, options.scale));
-    let shown = match ends {
-        [Some(low), Some(high)] => Some(ConfidenceInterval { low, high, ..interval }),
-        _ => None,
-    };
-    let (decision, reason) = decide(&shift, options);
-    (Comparison { interval: shown, decision, reason, ..measured }, shift.p_of_means)
+/// What the tests find, before anything is decided of it.
+struct Found {
+    options: DecisionOptions,
+    values: [Vec<f64>; 2],
+    /// On the scale of the tests; none where a side has no values.
+    shift: Option<Shift>,
 }
 
-fn decide(shift: &Shift, options: &DecisionOptions) -> (Decision, Option<Reason>) {
-    if shift.p > chance_allowed(options.confidence) {
+impl Found {
+    /// Of one of several tests that share the chance of error.
+    fn of([base, new]: [&[f64]; 2], options: &DecisionOptions, tests: usize) -> Self {
+        let values = [base, new].map(|side| usable(side, options.scale));
+        let [base, new] = [0, 1].map(|side| scaled(&values[side], options.scale));
+        let shift = shift_among(&base, &new, options.confidence, tests);
+        Self { options: *options, values, shift }
+    }
+
+    /// The decision, where `p` is the chance of such a difference between equal sides.
+    fn decided(&self, p: f64) -> Comparison {
+        let Self { options, values: [base, new], shift } = self;
+        let blank = Comparison {
+            scale: options.scale,
+            better: options.better,
+            base: SampleSummary::of(base),
+            new: SampleSummary::of(new),
+            change: None,
+            interval: None,
+            p: None,
+            p_together: None,
+            decision: Decision::CannotTell,
+            reason: Some(Reason::NothingMeasured),
+            is_alike: false,
+            repeats_needed: None,
+            detectable: None,
+        };
+        let Some(shift) = shift else { return blank };
+        let measured = Comparison {
+            change: unscaled(shift.estimate, options.scale),
+            p: Some(shift.p),
+            detectable: detectable(shift, (base.len(), new.len()), options),
+            ..blank
+        };
+        let is_refused = p <= chance_allowed(options.confidence);
+        let shift = if is_refused { shift.refused() } else { *shift };
+        let Some(interval) = shift.interval else {
+            let repeats_needed = Some(repeats_needed(options.confidence));
+            return Comparison { reason: Some(Reason::TooFewRepeats), repeats_needed, ..measured };
+        };
+        let ends = [interval.low, interval.high].map(|end| unscaled(end, options.scale));
+        let shown = match ends {
+            [Some(low), Some(high)] => Some(ConfidenceInterval { low, high, ..interval }),
+            _ => None,
+        };
+        let is_alike = is_within(&interval, options);
+        let (decision, reason) = decide(&shift, is_refused, options);
+        Comparison { interval: shown, decision, reason, is_alike, ..measured }
+    }
+}
+
+/// Whether no shift of an interval, on the scale of the tests, is as large as the least change.
+fn is_within(interval: &ConfidenceInterval, options: &DecisionOptions) -> bool {
+    let least = match options.scale {
+        Scale::Ratio => options.least_change.ln_1p(),
+        Scale::Difference => options.least_change,
+    };
+    -least < interval.low && interval.high < least
+}
+
+fn decide(
+    shift: &Shift,
+    is_refused: bool,
+    options: &DecisionOptions,
+) -> (Decision, Option<Reason>) {
+    if !is_refused {
         return (Decision::CannotTell, Some(Reason::WithinNoise));
     }
     if size(shift.estimate, options.scale) < options.least_change {

@@ -12,7 +12,7 @@ use super::decide::{Comparison, Decision, DecisionOptions, Reason, Scale, compar
 use super::document::Settings;
 use super::side::SideCase;
 use super::success::{Failures, is_of_speed};
-use crate::study::Measure;
+use crate::study::{Column, Measure};
 
 /// A limit that cannot be read: one line, what and what is possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,11 +33,30 @@ pub struct Limit {
     by: f64,
 }
 
+/// What became of a limit, the worst last.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The change is not beyond it.
+    #[default]
+    Passed,
+    /// The data do not say on which side of it the change lies.
+    Undecided,
+    /// The change is beyond it.
+    Failed,
+}
+
 /// What a limit makes of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// The limit as it was given.
     pub expr: String,
+    /// The measure that it is about.
+    pub measure: Column,
+    /// The limit itself: 0.1 is a tenth more, -0.1 a tenth less, and of shares percentage points.
+    pub by: f64,
     /// The server's name, where there is one.
     pub server: String,
     /// The load's name, where there is one.
@@ -45,7 +64,13 @@ pub struct Judged {
     /// How the measure changed: 0.1 is a tenth more, or ten percentage points. Null where it cannot
     /// be told.
     pub change: Option<f64>,
-    /// Whether it is kept.
+    /// The true change is no less than this, as sure as was asked for; null where it may be any.
+    pub at_least: Option<f64>,
+    /// The true change is no more than this.
+    pub at_most: Option<f64>,
+    /// What the limit came to.
+    pub outcome: Outcome,
+    /// Whether it is kept: neither failed nor undecided.
     pub pass: bool,
     /// What readers have to know about it.
     pub note: Option<String>,
@@ -90,42 +115,57 @@ impl Limit {
     /// Judges a case.
     #[must_use]
     pub fn judge(&self, base: &SideCase, new: &SideCase, settings: &Settings) -> Judged {
+        // Each end of the interval is wrong as often as one answer may be.
+        let confidence = 1.0 - 2.0 * (1.0 - settings.confidence);
         let options = settings.options(self.measure);
-        // Who names a limit below the least change cares about less.
-        let options =
-            DecisionOptions { least_change: options.least_change.min(self.by), ..options };
-        let comparison = compare(&base.values(self.measure), &new.values(self.measure), &options);
+        let options = DecisionOptions { confidence, least_change: 0.0, ..options };
+        let found = compare(&base.values(self.measure), &new.values(self.measure), &options);
         let failures = Failures::of(&base.case, &new.case, settings);
         let failures = failures.filter(|it| it.are_unlike() && is_of_speed(self.measure));
-        let (pass, said) = match &failures {
-            Some(failures) if failures.are_more() => (false, None),
-            _ => self.verdict(&comparison, [base, new]),
+        let [at_least, at_most] = ends(&found, [base, new], self.measure);
+        let (outcome, said) = match &failures {
+            Some(failures) if failures.are_more() => (Outcome::Failed, None),
+            _ => match self.unknown(&found, [base, new]) {
+                Some(why) => (Outcome::Undecided, Some(why)),
+                None => self.outcome(at_least, at_most, [base, new]),
+            },
         };
         let caveat = failures.map(|it| unlike_words(&it));
-        let is_counted_already = comparison.reason == Some(Reason::TooFewRepeats);
+        let is_counted_already = found.reason == Some(Reason::TooFewRepeats);
         let gaps = [("base", base), ("new", new)]
             .map(|(word, side)| self.gaps(word, side).filter(|_| !is_counted_already));
         let notes: Vec<String> = [said, caveat].into_iter().chain(gaps).flatten().collect();
-        let none = if comparison.scale == Scale::Ratio { 1.0 } else { 0.0 };
+        let finite = |end: f64| Some(end).filter(|end| end.is_finite());
         Judged {
-            expr: self.text.clone(),
-            server: base.case.server.clone(),
-            load: base.case.load.clone(),
-            change: comparison.change.map(|change| change - none),
-            pass,
+            change: found.change.map(|change| change - none(found.scale)),
+            at_least: finite(at_least),
+            at_most: finite(at_most),
+            outcome,
+            pass: outcome == Outcome::Passed,
             note: (!notes.is_empty()).then(|| notes.join("; ")),
+            ..self.about(base)
         }
     }
 
     /// Judges a case that the new side does not have.
     pub(super) fn judge_missing(&self, base: &SideCase) -> Judged {
+        Judged { note: Some("the new side does not have this case".to_owned()), ..self.about(base) }
+    }
+
+    /// Nothing known of a case yet.
+    fn about(&self, base: &SideCase) -> Judged {
         Judged {
             expr: self.text.clone(),
+            measure: Column { measure: self.measure, over: None },
+            by: if self.is_rise { self.by } else { -self.by },
             server: base.case.server.clone(),
             load: base.case.load.clone(),
             change: None,
+            at_least: None,
+            at_most: None,
+            outcome: Outcome::Undecided,
             pass: false,
-            note: Some("the new side does not have this case".to_owned()),
+            note: None,
         }
     }
 
@@ -143,62 +183,75 @@ impl Limit {
         })
     }
 
-    fn verdict(&self, found: &Comparison, sides: [&SideCase; 2]) -> (bool, Option<String>) {
-        match (found.decision, found.reason) {
-            (_, Some(Reason::NothingMeasured)) => {
-                let note = format!("{} was not measured on both sides", self.measure);
-                (false, Some(note))
+    /// Why nothing is known of the change.
+    fn unknown(&self, found: &Comparison, sides: [&SideCase; 2]) -> Option<String> {
+        match found.reason? {
+            Reason::NothingMeasured => {
+                Some(format!("{} was not measured on both sides", self.measure))
             }
-            (_, Some(Reason::TooFewRepeats)) => {
+            Reason::TooFewRepeats => {
                 let needed = found.repeats_needed.unwrap_or(usize::MAX);
                 let [base, new] = sides.map(|side| {
                     let (told, all) = self.told(side);
                     format!("{told} of {all}")
                 });
-                let note = format!(
-                    "cannot be judged: it takes {needed} repeats on each side, and {base} runs of \
-                     the base count, {new} of the new side"
-                );
-                (false, Some(note))
+                Some(format!(
+                    "it takes {needed} repeats on each side, and {base} runs of the base count, \
+                     {new} of the new side"
+                ))
             }
-            _ if self.is_open(sides) => {
-                let note = format!(
-                    "cannot be judged: {} is a lower bound, as requests have no whole response",
-                    self.measure
-                );
-                (false, Some(note))
-            }
-            (Decision::CannotTell, _) => (true, self.blindness(found)),
-            _ => (!self.is_broken_by(found), None),
+            _ => None,
         }
     }
 
-    /// Whether the true change may be anything beyond the limit. A lower bound on the other side
-    /// only makes the change that was measured larger than the true one.
-    fn is_open(&self, [base, new]: [&SideCase; 2]) -> bool {
-        let open = if self.is_rise { new } else { base };
-        open.case.has_lower_bound(self.measure)
-    }
-
-    fn is_broken_by(&self, found: &Comparison) -> bool {
-        let none = if found.scale == Scale::Ratio { 1.0 } else { 0.0 };
-        // A ratio without bounds is a rise from nothing.
-        let change = found.change.map_or(f64::INFINITY, |change| change - none);
-        if self.is_rise { change > self.by } else { -change > self.by }
-    }
-
-    /// A limit that these repeats could not have shown to be broken.
-    fn blindness(&self, found: &Comparison) -> Option<String> {
-        let Some(rise) = found.detectable else {
-            return Some("noise hides changes of any size: more repeats tell more".to_owned());
+    fn outcome(
+        &self,
+        at_least: f64,
+        at_most: f64,
+        sides: [&SideCase; 2],
+    ) -> (Outcome, Option<String>) {
+        // A fall is a rise seen from the other side.
+        let (nearest, farthest) =
+            if self.is_rise { (at_least, at_most) } else { (-at_most, -at_least) };
+        if nearest > self.by {
+            return (Outcome::Failed, None);
+        }
+        if farthest <= self.by {
+            return (Outcome::Passed, None);
+        }
+        let is_bound = sides.iter().any(|side| side.case.has_lower_bound(self.measure));
+        let why = match is_bound {
+            true => format!(
+                "{} is a lower bound, as requests have no whole response",
+                self.measure
+            ),
+            false => "the noise hides on which side of the limit the change lies: more repeats \
+                      tell more"
+                .to_owned(),
         };
-        // The size of a rise is told: half as much again falls back by a third.
-        let is_fall_of_ratio = !self.is_rise && found.scale == Scale::Ratio;
-        let least = if is_fall_of_ratio { rise / (1.0 + rise) } else { rise };
-        (least > self.by).then(|| {
-            format!("noise hides changes below {:.1} %: more repeats tell more", least * 100.0)
-        })
+        (Outcome::Undecided, Some(why))
     }
+}
+
+/// The change that there is where nothing differs.
+fn none(scale: Scale) -> f64 {
+    if scale == Scale::Ratio { 1.0 } else { 0.0 }
+}
+
+/// Between which changes the true one lies. A lower bound leaves the side open to which the true
+/// figure may lie.
+fn ends(found: &Comparison, [base, new]: [&SideCase; 2], measure: Measure) -> [f64; 2] {
+    let is_open = |side: &SideCase| side.case.has_lower_bound(measure);
+    let [low, high] = match found.interval {
+        Some(interval) => [interval.low, interval.high].map(|end| end - none(found.scale)),
+        // A ratio without bounds is a rise from nothing.
+        None if found.decision != Decision::CannotTell => [f64::INFINITY; 2],
+        None => [f64::NEG_INFINITY, f64::INFINITY],
+    };
+    [
+        if is_open(base) { f64::NEG_INFINITY } else { low },
+        if is_open(new) { f64::INFINITY } else { high },
+    ]
 }
 
 fn unlike_words(failures: &Failures) -> String {

@@ -1,9 +1,11 @@
 //! Servers of a study: how a case compares with the baseline's, and which servers differ by more
 //! than noise.
 
+use super::case::CaseContrast;
 use super::decide::{Comparison, Decision, repeats_needed};
 use super::document::Settings;
-use super::success::{against, decide_together};
+use super::side::is_paced;
+use super::success::{Failures, compare_cases, decide_together};
 use crate::study::{Better, Case, Column, Measure, Middle, Study};
 
 /// A case among the servers under its load.
@@ -26,13 +28,32 @@ pub fn repeats_to_compare() -> u32 {
     u32::try_from(needed).unwrap_or(u32::MAX)
 }
 
-/// How a measure of a case compares with the baseline's under the same load; none where there
-/// is no baseline, or the case is the baseline's.
+/// How a case compares with the baseline's under the same load, as two sides of a comparison do;
+/// none where there is no baseline, or the case is the baseline's.
+#[must_use]
+pub fn contrast_with_baseline(study: &Study, case: &Case) -> Option<CaseContrast> {
+    let base = baseline_of(study, case)?;
+    let is_paced = is_paced(study, base) || is_paced(study, case);
+    let contrast = CaseContrast::of([base, case], is_paced, &Settings::default());
+    Some(CaseContrast { server: case.server.clone(), ..contrast })
+}
+
+/// How a measure of a case compares with the baseline's: together with its family if it is in it
+/// ([`contrast_with_baseline`]), otherwise by itself.
 #[must_use]
 pub fn against_baseline(study: &Study, case: &Case, measure: Measure) -> Option<Comparison> {
+    let contrast = contrast_with_baseline(study, case)?;
+    if let Some(known) = contrast.of_measure(measure) {
+        return Some(known.comparison.clone());
+    }
+    let (base, settings) = (baseline_of(study, case)?, Settings::default());
+    let failures = Failures::of(base, case, &settings);
+    Some(compare_cases(measure, [base, case], failures.as_ref(), &settings))
+}
+
+fn baseline_of<'a>(study: &'a Study, case: &Case) -> Option<&'a Case> {
     let baseline = study.baseline.as_deref().filter(|name| *name != case.server)?;
-    let base = study.case(baseline, &case.load)?;
-    Some(against(measure, base, case))
+    study.case(baseline, &case.load)
 }
 
 /// The servers under a load by the median of a measure, the best first. Every pair is compared,

@@ -15,8 +15,10 @@ use crate::units::{counted, format_ns};
 /// What is compared with what.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
-    /// As people call it: the file or directory it was read from.
+    /// The file or directory it was read from.
     pub name: String,
+    /// What people call it, if they said.
+    pub label: Option<String>,
     /// Whether it is a study.
     pub is_study: bool,
     /// What both sides have to have in common, in words.
@@ -157,20 +159,18 @@ impl Side {
         let cases = vec![SideCase { is_paced: model.is_paced, case }];
         let facts = model.facts.clone();
         let streams = repeats.iter().filter_map(|repeat| repeat.streams).min();
-        Ok(Self { name: name.to_owned(), is_study: false, facts, cases, notes, streams })
+        let name = name.to_owned();
+        Ok(Self { name, label: None, is_study: false, facts, cases, notes, streams })
     }
 
     /// A side that is a study.
     #[must_use]
     pub fn of_study(name: &str, study: &Study) -> Self {
-        let is_paced = |case: &Case| {
-            let load = study.loads.iter().find(|load| load.name == case.load);
-            let has_both_clocks = case.runs.iter().any(|run| !run.figures.service.is_empty());
-            has_both_clocks || load.is_some_and(likeness::is_paced)
-        };
-        let case = |case: &Case| SideCase { is_paced: is_paced(case), case: case.clone() };
+        let case =
+            |case: &Case| SideCase { is_paced: is_paced(study, case), case: case.clone() };
         Self {
             name: name.to_owned(),
+            label: None,
             is_study: true,
             facts: likeness::of_study(study),
             cases: study.cases.iter().map(case).collect(),
@@ -190,10 +190,17 @@ impl Side {
         likeness::differences(&self.facts, &other.facts)
     }
 
-    /// All runs that count.
+    /// All runs that count for a measure.
     pub(super) fn runs(&self) -> impl Iterator<Item = &CaseRun> {
         self.cases.iter().flat_map(SideCase::runs)
     }
+}
+
+/// Whether the load of a case of a study comes at a rate.
+pub(super) fn is_paced(study: &Study, case: &Case) -> bool {
+    let load = study.loads.iter().find(|load| load.name == case.load);
+    let has_both_clocks = case.runs.iter().any(|run| !run.figures.service.is_empty());
+    has_both_clocks || load.is_some_and(likeness::is_paced)
 }
 
 /// How many streams each connection of a run had at the worst.
@@ -203,9 +210,9 @@ fn streams(result: &RunResult) -> Option<u32> {
 }
 
 impl SideCase {
-    /// The runs that count.
+    /// The runs that count for a measure.
     pub fn runs(&self) -> impl Iterator<Item = &CaseRun> {
-        self.case.runs.iter().filter(|run| run.is_whole())
+        self.case.runs.iter().filter(|run| run.counts())
     }
 
     /// What a measure was in each of them.

@@ -57,6 +57,9 @@ impl Failures {
 
     /// Takes back what was decided of a measure that failures spoil.
     fn withhold(&self, measure: Measure, found: &mut Comparison) {
+        if is_of_all_answers(measure) && self.are_unlike() {
+            found.is_alike = false;
+        }
         let is_spoilt = match (measure, found.decision) {
             (_, Decision::CannotTell) => false,
             (measure, _) if is_of_all_answers(measure) => self.are_unlike() || self.are_all(),
@@ -78,19 +81,68 @@ pub(super) fn compare_cases(
     failures: Option<&Failures>,
     settings: &Settings,
 ) -> Comparison {
-    let options = settings.options(measure);
+    let options = options_beside(measure, failures, settings);
+    let mut found = compare(&base.values(measure), &new.values(measure), &options);
+    withhold(measure, [base, new], failures, &mut found);
+    found
+}
+
+/// Compares measures of two cases, success first, so that the chance of calling any of them where
+/// none differs is that of one comparison (Holm). Those that have no values on a side take nothing
+/// of it.
+pub(super) fn compare_family(
+    measures: &[Measure],
+    cases: [&Case; 2],
+    failures: Option<&Failures>,
+    settings: &Settings,
+) -> Vec<Comparison> {
+    let values = |measure: &Measure| cases.map(|case| case.values(*measure));
+    let has_values = |values: &[Vec<f64>; 2]| values.iter().all(|side| !side.is_empty());
+    let with_options =
+        |measure: &Measure| (values(measure), options_beside(*measure, failures, settings));
+    let (tested, bare): (Vec<&Measure>, Vec<&Measure>) =
+        measures.iter().partition(|measure| has_values(&values(measure)));
+    let pairs: Vec<_> = tested.iter().map(|measure| with_options(measure)).collect();
+    let mut found: Vec<(&Measure, Comparison)> =
+        tested.into_iter().zip(compare_together(&pairs)).collect();
+    found.extend(bare.into_iter().map(|measure| {
+        let ([base, new], options) = with_options(measure);
+        (measure, compare(&base, &new, &options))
+    }));
+    let place = |measure: &Measure| measures.iter().position(|it| it == measure);
+    found.sort_by_key(|(measure, _)| place(measure));
+    let withheld = found.into_iter().map(|(measure, mut found)| {
+        withhold(*measure, cases, failures, &mut found);
+        found
+    });
+    withheld.collect()
+}
+
+/// How to decide on a measure beside failures, which have a share of the chance if they are tested.
+fn options_beside(
+    measure: Measure,
+    failures: Option<&Failures>,
+    settings: &Settings,
+) -> DecisionOptions {
     let shared = failures.is_some_and(|failures| failures.compared.is_some());
     let confidence = match shared && measure != Measure::Errors {
         true => for_speed(settings),
         false => settings.confidence,
     };
-    let options = DecisionOptions { confidence, ..options };
-    let mut found = compare(&base.values(measure), &new.values(measure), &options);
+    DecisionOptions { confidence, ..settings.options(measure) }
+}
+
+/// Takes back what was decided of figures that say nothing of speed.
+fn withhold(
+    measure: Measure,
+    cases: [&Case; 2],
+    failures: Option<&Failures>,
+    found: &mut Comparison,
+) {
     if let Some(failures) = failures {
-        failures.withhold(measure, &mut found);
+        failures.withhold(measure, found);
     }
-    withhold_bounds(measure, [base, new], &mut found);
-    found
+    withhold_bounds(measure, cases, found);
 }
 
 /// Takes back what was decided of lower bounds: where requests had no answer, the time until they
@@ -100,15 +152,8 @@ fn withhold_bounds(measure: Measure, cases: [&Case; 2], found: &mut Comparison) 
     if is_of_values && cases.iter().any(|case| case.has_lower_bound(measure)) {
         found.decision = Decision::CannotTell;
         found.reason = Some(Reason::LowerBound);
+        found.is_alike = false;
     }
-}
-
-/// Which of two cases is better by a measure, success first, seen from the second.
-#[must_use]
-pub(super) fn against(measure: Measure, base: &Case, new: &Case) -> Comparison {
-    let settings = Settings::default();
-    let failures = Failures::of(base, new, &settings);
-    compare_cases(measure, [base, new], failures.as_ref(), &settings)
 }
 
 /// Compares every case with every other that follows it, by a measure and success first, so that

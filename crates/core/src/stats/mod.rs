@@ -23,7 +23,7 @@ pub use holm::holm;
 pub(crate) use normal::{quantile as normal_quantile, t_quantile};
 pub use rank_sum::{RankSum, least_p, rank_sum, rank_sum_by_normal};
 pub use sample::{SampleSummary, mad, mean, median, median_interval, quantile};
-pub use shift::{CHANCE_ROUNDING, LEAST_VALUES, Shift, shift};
+pub use shift::{CHANCE_ROUNDING, LEAST_VALUES, Shift, shift, shift_among};
 
 use serde::{Deserialize, Serialize};
 

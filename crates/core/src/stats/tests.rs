@@ -121,7 +121,7 @@ fn empty_sets_and_single_values_have_what_they_can_have() {
     assert_eq!(rank_sum(&[], &[]).p, 1.0);
     assert_eq!(rank_sum_by_normal(&[], &[1.0]).p, 1.0);
     assert_eq!(shift(&[], &[1.0], 0.95), None);
-    let alone = Shift { estimate: 2.0, p: 1.0, p_of_means: 1.0, interval: None };
+    let alone = Shift { estimate: 2.0, p: 1.0, p_of_many: 1.0, interval: None };
     assert_eq!(shift(&[1.0], &[3.0], 0.95), Some(alone));
     assert_eq!((median(&[]), mean(&[]), mad(&[])), (None, None, None));
     assert_eq!(median_interval(&[1.0], 0.95), None);

@@ -5,6 +5,7 @@
 //! [`CaseRun::result`].
 
 mod column;
+mod counted;
 mod load_line;
 mod summary;
 #[cfg(test)]
@@ -388,24 +389,6 @@ impl CaseRun {
             ..Self::default()
         }
     }
-
-    /// Whether it is a repeat like the others: it did not fail, and its own verdict does not say
-    /// that the figures are not the server's.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        self.failure.is_none() && self.verdict != Some(Verdict::Invalid)
-    }
-
-    /// Why the run does not count; `None` for one that does.
-    #[must_use]
-    pub fn why_left_out(&self) -> Option<String> {
-        let invalid = || {
-            let causes = self.causes.iter().filter(|cause| cause.verdict == Verdict::Invalid);
-            let codes: Vec<&str> = causes.map(|cause| cause.code.as_str()).collect();
-            format!("invalid by the tester's verdict: {}", codes.join(", "))
-        };
-        self.failure.clone().or_else(|| (!self.is_whole()).then(invalid))
-    }
 }
 
 /// Why a result does not count as a repeat of its plan; `None` if it counts.
@@ -425,38 +408,4 @@ fn why_not_whole(result: &RunResult) -> Option<String> {
     }
     let nothing = result.ledger.scheduled == 0 && result.ledger.sent == 0;
     nothing.then(|| "not one request was sent".to_owned())
-}
-
-impl Case {
-    /// The runs that count, in the order of the repeats.
-    pub fn whole(&self) -> impl Iterator<Item = &CaseRun> {
-        self.runs.iter().filter(|run| run.is_whole())
-    }
-
-    /// What a measure was in each run that counts, in the order of the repeats.
-    #[must_use]
-    pub fn values(&self, measure: Measure) -> Vec<f64> {
-        self.whole().filter_map(|run| measure.of(run)).collect()
-    }
-
-    /// Whether a measure is a lower bound in a run that counts.
-    #[must_use]
-    pub fn has_lower_bound(&self, measure: Measure) -> bool {
-        self.whole().any(|run| measure.is_lower_bound(run))
-    }
-
-    /// Why runs do not count, each reason with how many it holds for.
-    #[must_use]
-    pub fn left_out(&self) -> BTreeMap<String, usize> {
-        let mut reasons = BTreeMap::new();
-        for why in self.runs.iter().filter_map(CaseRun::why_left_out) {
-            *reasons.entry(why).or_default() += 1;
-        }
-        reasons
-    }
-
-    /// The runs that failed.
-    pub fn failures(&self) -> impl Iterator<Item = &CaseRun> {
-        self.runs.iter().filter(|run| run.failure.is_some())
-    }
 }

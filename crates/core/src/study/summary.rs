@@ -6,7 +6,7 @@
 
 use crate::stats::{ConfidenceInterval, median, median_interval};
 
-use super::{Case, Column, Measure, Study};
+use super::{Case, CaseRun, Column, Measure, Study};
 
 /// How often the interval of a median is meant to hold the true one, where the repeats suffice.
 const CONFIDENCE: f64 = 0.95;
@@ -27,7 +27,10 @@ impl Case {
     /// What a column was over the repeats that count; none where none of them says.
     #[must_use]
     pub fn middle(&self, column: &Column) -> Option<Middle> {
-        let values = self.whole().filter_map(|run| column.of(run));
+        let counts = |run: &&CaseRun| {
+            [Some(column.measure), column.over].into_iter().flatten().all(|it| run.counts_for(it))
+        };
+        let values = self.runs.iter().filter(counts).filter_map(|run| column.of(run));
         let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         let median = median(&values)?;
         let interval = median_interval(&values, CONFIDENCE);

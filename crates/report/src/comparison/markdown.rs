@@ -1,15 +1,13 @@
-//! A comparison as Markdown, GitHub's kind: the decision, the limits, a table of the cases, and for
-//! each case a table of every measure.
+//! A comparison as Markdown, GitHub's kind: the limits, what is known by measure, how sure it is,
+//! and for each case a table of every measure. A summary of a step has its title first.
 
 use std::io::{self, Write};
 
-use plimsoll_core::comparison::{CaseContrast, Contrast, SideFacts};
+use plimsoll_core::comparison::{CaseContrast, Contrast, Outcome, SideFacts};
 
-use super::{
-    case_name, case_sentence, case_word, cells, count_sentence, judged_change, legend, other_word,
-    power_sentence,
-};
-use crate::facts::counted;
+use super::answer::{Answer, Verdict, confidence, judged_change, outcome_word};
+use super::words::{HEAD, cells, row_word};
+use super::{case_name, count_sentence, legend, side_words, title};
 use crate::markdown::escape::{code, prose};
 
 /// Writes the report.
@@ -17,41 +15,79 @@ use crate::markdown::escape::{code, prose};
 /// # Errors
 /// Those of `out`.
 pub fn write(contrast: &Contrast, out: &mut dyn Write) -> io::Result<()> {
-    let mut blocks = vec![head(contrast), sides(contrast), limits(contrast)];
-    if contrast.cases.len() > 1 {
-        blocks.push(several(&contrast.cases));
-    }
-    for case in &contrast.cases {
-        let name = case_name(&case.server, &case.load);
-        if !name.is_empty() {
-            blocks.push(vec![format!("### {}", prose(&name))]);
-        }
-        blocks.push(case.notes.iter().map(|note| format!("- {}", prose(note))).collect());
-        blocks.push(one(case));
-        blocks.push(power_sentence(case).iter().map(|text| prose(text)).collect());
-    }
-    blocks.push(legend(contrast).iter().map(|text| prose(text)).collect());
+    write_blocks(&blocks(contrast), out)
+}
+
+/// Writes the report below a title, to be added to the summary of a step.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_summary(contrast: &Contrast, out: &mut dyn Write) -> io::Result<()> {
+    let mut blocks = blocks(contrast);
+    blocks.insert(0, vec![format!("### {}", prose(&title(contrast)))]);
+    write_blocks(&blocks, out)?;
+    // What is added next is a block of its own.
+    writeln!(out)
+}
+
+fn write_blocks(blocks: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
     let blocks: Vec<String> =
         blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     writeln!(out, "{}", blocks.join("\n\n"))
 }
 
-fn head(contrast: &Contrast) -> Vec<String> {
-    let text = match contrast.cases.as_slice() {
-        [] => "**nothing**: no case stands on both sides".to_owned(),
-        [case] => format!("**{}**: {}", case_word(case), prose(&case_sentence(case))),
+fn blocks(contrast: &Contrast) -> Vec<Vec<String>> {
+    let mut blocks = vec![verdict(contrast), answer(contrast)];
+    if let [case] = contrast.cases.as_slice() {
+        blocks.push(vec![prose(&confidence(case, &contrast.settings))]);
+    }
+    blocks.extend([limits(contrast), sides(contrast)]);
+    for case in &contrast.cases {
+        let name = case_name(&case.server, &case.load);
+        if contrast.cases.len() > 1 {
+            blocks.push(vec![format!("### {}", prose(&name))]);
+            blocks.push(vec![answer_words(case)]);
+        }
+        blocks.push(case.notes.iter().map(|note| format!("- {}", prose(note))).collect());
+        blocks.push(one(case));
+    }
+    let legend = legend(contrast).iter().map(|text| prose(text)).collect::<Vec<_>>().join(" ");
+    blocks.push(vec![format!("<sub>{legend}</sub>")]);
+    blocks
+}
+
+fn verdict(contrast: &Contrast) -> Vec<String> {
+    let Some(verdict) = Verdict::of(contrast) else { return Vec::new() };
+    let sign = outcome_sign(verdict.outcome);
+    vec![format!("{sign} **{}**: {}", prose(&verdict.word), prose(&verdict.sentence))]
+}
+
+fn outcome_sign(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Passed => "✅",
+        Outcome::Undecided => "⚠️",
+        Outcome::Failed => "❌",
+    }
+}
+
+fn answer(contrast: &Contrast) -> Vec<String> {
+    vec![match contrast.cases.as_slice() {
+        [] => "**NOTHING**: no case stands on both sides".to_owned(),
+        [case] => answer_words(case),
         _ => format!("**{}**", prose(&count_sentence(contrast))),
-    };
-    vec![text]
+    }]
+}
+
+fn answer_words(case: &CaseContrast) -> String {
+    let answer = Answer::of(case);
+    format!("**{}**: {}", answer.word, prose(&answer.sentence))
 }
 
 fn sides(contrast: &Contrast) -> Vec<String> {
     let line = |word: &str, side: &SideFacts| {
-        let begun = match side.first_started_at.as_str() {
-            "" => String::new(),
-            at => format!(", begun {}", prose(at)),
-        };
-        format!("- {word}: {}, {}{begun}", code(&side.name), counted(side.runs as u64, "run"))
+        let words = side_words(side);
+        let rest: Vec<String> = words[1..].iter().map(|text| prose(text)).collect();
+        format!("- {word}: {}, {}", code(&words[0]), rest.join(", "))
     };
     let mut lines = vec![line("base", &contrast.base), line("new", &contrast.new)];
     lines.extend(contrast.differences.iter().map(|text| format!("- unlike: {}", prose(text))));
@@ -60,10 +96,14 @@ fn sides(contrast: &Contrast) -> Vec<String> {
 }
 
 fn limits(contrast: &Contrast) -> Vec<String> {
+    if contrast.limits.len() < 2 {
+        return Vec::new();
+    }
     let rows = contrast.limits.iter().map(|judged| {
         format!(
-            "| {} | {} | {} | {} | {} |",
-            if judged.pass { "pass" } else { "**FAIL**" },
+            "| {} {} | {} | {} | {} | {} |",
+            outcome_sign(judged.outcome),
+            outcome_word(judged.outcome),
             code(&judged.expr),
             prose(&case_name(&judged.server, &judged.load)),
             judged_change(judged),
@@ -71,36 +111,23 @@ fn limits(contrast: &Contrast) -> Vec<String> {
         )
     });
     let head = ["| | limit | case | change | |", "|---|---|---|--:|---|"].map(str::to_owned);
-    if contrast.limits.is_empty() { Vec::new() } else { head.into_iter().chain(rows).collect() }
-}
-
-fn several(cases: &[CaseContrast]) -> Vec<String> {
-    let mut lines = vec![
-        "| case | measure | base | new | ratio | from | to | shows | |".to_owned(),
-        "|---|---|--:|--:|--:|--:|--:|--:|---|".to_owned(),
-    ];
-    lines.extend(cases.iter().map(|case| {
-        format!(
-            "| {} | {} | {} | **{}** |",
-            prose(&case_name(&case.server, &case.load)),
-            case.headline.measure,
-            cells(&case.headline).join(" | "),
-            case_word(case),
-        )
-    }));
-    lines
+    head.into_iter().chain(rows).collect()
 }
 
 fn one(case: &CaseContrast) -> Vec<String> {
     let mut lines = vec![
-        "| measure | base | new | ratio | from | to | shows | |".to_owned(),
+        format!("| measure | {} | |", HEAD.join(" | ")),
         "|---|--:|--:|--:|--:|--:|--:|---|".to_owned(),
     ];
-    let headline = &case.headline;
-    let first = format!("| **{}** | {} |", headline.measure, cells(headline).join(" | "));
-    lines.push(format!("{first} **{}** |", case_word(case)));
-    lines.extend(case.others.iter().map(|other| {
-        format!("| {} | {} | {} |", other.measure, cells(other).join(" | "), other_word(other))
+    let decisive = case.failures().map(|it| it.measure);
+    lines.extend(case.measures().into_iter().map(|it| {
+        let word = row_word(it, decisive == Some(it.measure));
+        let word = match word.as_str() {
+            "" | "can't tell" | "the same" => word,
+            _ if it.in_family => format!("**{word}**"),
+            _ => word,
+        };
+        format!("| {} | {} | {word} |", it.measure, cells(it).join(" | "))
     }));
     lines
 }

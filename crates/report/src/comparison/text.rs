@@ -1,19 +1,18 @@
-//! A comparison on a screen, as wide as the terminal and at most 100 columns: the decision first,
-//! then one table. For one case the table has every measure. For several it has the measure that
-//! decides each, and below it the other measures that differ.
+//! A comparison on a screen, as wide as the terminal and at most 100 columns: the limits first, then
+//! what is known by measure, then how sure it is. For one case a table with every measure follows,
+//! for several the figures of each.
 
 use std::io::{self, Write};
 
-use plimsoll_core::comparison::{CaseContrast, Contrast, Decision, Judged, SideFacts};
+use plimsoll_core::comparison::{CaseContrast, CaseDecision, Contrast, Judged, Outcome, SideFacts};
 use plimsoll_core::units::format_count;
 
-use super::{
-    case_name, case_sentence, case_word, cells, count_sentence, decision_word, judged_change,
-    legend, other_word, power_sentence,
-};
-use crate::facts::{counted, printable};
+use super::answer::{Answer, Verdict, confidence, judged_change, outcome_word};
+use super::words::{HEAD, cells, row_word};
+use super::{case_name, count_sentence, figures_words, legend, side_words};
+use crate::facts::printable;
 use crate::text::Style;
-use crate::text::table::{labelled, shorten_apart, table, wrap};
+use crate::text::table::{labelled, table, wrap};
 
 /// Writes the report.
 ///
@@ -22,7 +21,7 @@ use crate::text::table::{labelled, shorten_apart, table, wrap};
 pub fn write(contrast: &Contrast, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let body = match contrast.cases.as_slice() {
         [case] => one(case, style.columns()),
-        cases => several(cases, style),
+        cases => cases.iter().flat_map(|case| of_several(case, style)).collect(),
     };
     let blocks = [
         head(contrast, style),
@@ -37,45 +36,55 @@ pub fn write(contrast: &Contrast, out: &mut dyn Write, style: Style) -> io::Resu
 }
 
 fn head(contrast: &Contrast, style: Style) -> Vec<String> {
-    match contrast.cases.as_slice() {
-        [] => vec![format!("{} · no case stands on both sides", style.bad("NOTHING"))],
-        [case] => {
-            let word = case_word(case).to_uppercase();
-            let sentence = case_sentence(case);
-            let lines = wrap(&format!("{word} · "), "  ", &printable(&sentence), style.columns());
-            painted(lines, &word, case.decision, style)
-        }
-        _ => vec![count_sentence(contrast)],
+    let mut lines = Vec::new();
+    if let Some(verdict) = Verdict::of(contrast) {
+        let color = outcome_color(verdict.outcome);
+        lines.extend(painted("", &verdict.word, &verdict.sentence, color, style));
     }
-}
-
-fn painted(mut lines: Vec<String>, word: &str, decision: Decision, style: Style) -> Vec<String> {
-    if let Some(first) = lines.first_mut() {
-        let rest = first.strip_prefix(word).unwrap_or_default().to_owned();
-        *first = format!("{}{rest}", style.paint(color(decision), word));
+    match contrast.cases.as_slice() {
+        [] => lines.push(format!("{}: no case stands on both sides", style.bad("NOTHING"))),
+        [case] => {
+            let answer = Answer::of(case);
+            let color = color(case.decision);
+            lines.extend(painted("", &answer.word, &answer.sentence, color, style));
+            let confidence = printable(&confidence(case, &contrast.settings));
+            lines.extend(wrap("  ", "  ", &confidence, style.columns()));
+        }
+        _ => lines.push(count_sentence(contrast)),
     }
     lines
 }
 
-fn color(decision: Decision) -> &'static str {
+/// A word in its colour, and what follows it.
+fn painted(before: &str, word: &str, sentence: &str, color: &str, style: Style) -> Vec<String> {
+    let (first, next) = (format!("{before}{word}: "), format!("{before}  "));
+    let mut lines = wrap(&first, &next, &printable(sentence), style.columns());
+    if let Some(first) = lines.first_mut() {
+        let rest = first[before.len()..].strip_prefix(word).unwrap_or_default();
+        *first = format!("{before}{}{rest}", style.paint(color, word));
+    }
+    lines
+}
+
+fn color(decision: CaseDecision) -> &'static str {
     match decision {
-        Decision::Better => "1;32",
-        Decision::Worse => "1;31",
-        Decision::CannotTell => "1;33",
+        CaseDecision::Better => "1;32",
+        CaseDecision::Worse => "1;31",
+        CaseDecision::Mixed | CaseDecision::CannotTell => "1;33",
+        CaseDecision::Alike => "1",
+    }
+}
+
+fn outcome_color(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Passed => "1;32",
+        Outcome::Undecided => "1;33",
+        Outcome::Failed => "1;31",
     }
 }
 
 fn sides(contrast: &Contrast, style: Style) -> Vec<String> {
-    let row = |side: &SideFacts| {
-        let mut words = vec![printable(&side.name), counted(side.runs as u64, "run")];
-        if !side.first_started_at.is_empty() {
-            words.push(format!("begun {}", printable(&side.first_started_at)));
-        }
-        if side.last_started_at != side.first_started_at {
-            words.push(format!("to {}", printable(&side.last_started_at)));
-        }
-        words.join(" · ")
-    };
+    let row = |side: &SideFacts| printable(&side_words(side).join(" · "));
     let width = style.columns();
     let mut lines = wrap("Base      ", "          ", &row(&contrast.base), width);
     lines.extend(wrap("New       ", "          ", &row(&contrast.new), width));
@@ -91,13 +100,14 @@ fn sides(contrast: &Contrast, style: Style) -> Vec<String> {
     lines
 }
 
+/// The limits, where the head does not say all about them.
 fn limits(contrast: &Contrast, style: Style) -> Vec<String> {
     let rows = |judged: &Judged| {
-        let word = if judged.pass { "pass" } else { "FAIL" };
+        let word = outcome_word(judged.outcome);
         let words =
             [case_name(&judged.server, &judged.load), judged.note.clone().unwrap_or_default()];
         let words: Vec<String> = words.into_iter().filter(|text| !text.is_empty()).collect();
-        let first = format!("{word}  {:<18} {:>10}   ", judged.expr, judged_change(judged));
+        let first = format!("{word:<9}  {:<18} {:>10}   ", judged.expr, judged_change(judged));
         let lines = wrap(
             &format!("{LABEL}{first}"),
             LIMIT_NOTE,
@@ -108,6 +118,9 @@ fn limits(contrast: &Contrast, style: Style) -> Vec<String> {
         let paint = |line: String| if judged.pass { line } else { style.bad(&line) };
         lines.map(paint).collect::<Vec<String>>()
     };
+    if contrast.limits.len() < 2 {
+        return Vec::new();
+    }
     let rows: Vec<String> = contrast.limits.iter().flat_map(rows).collect();
     labelled("Limits", &rows)
 }
@@ -115,7 +128,7 @@ fn limits(contrast: &Contrast, style: Style) -> Vec<String> {
 /// The room that a label takes.
 const LABEL: &str = "          ";
 /// What stands before the further lines of a limit.
-const LIMIT_NOTE: &str = "                ";
+const LIMIT_NOTE: &str = "                     ";
 
 /// Every measure of one case.
 fn one(case: &CaseContrast, width: usize) -> Vec<String> {
@@ -125,71 +138,29 @@ fn one(case: &CaseContrast, width: usize) -> Vec<String> {
         row.push(word);
         row
     };
-    let head = ["base", "new", "ratio", "from", "to", "shows"].map(str::to_owned);
-    let headline = &case.headline;
-    let word = case_word(case).to_owned();
-    let mut rows = vec![
-        row("Measure".to_owned(), head, String::new()),
-        row(headline.measure.to_string(), cells(headline), word),
-    ];
-    let others = case.others.iter();
-    rows.extend(others.map(|it| row(it.measure.to_string(), cells(it), other_word(it))));
-    let mut lines = table(&rows, 1, width);
-    lines.extend(power_sentence(case).iter().flat_map(|text| wrap("", "", text, width)));
-    lines
+    let decisive = case.failures().map(|it| it.measure);
+    let head = row("Measure".to_owned(), HEAD.map(str::to_owned), String::new());
+    let rows = case.measures().into_iter().map(|it| {
+        let word = row_word(it, decisive == Some(it.measure));
+        row(it.measure.to_string(), cells(it), word)
+    });
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
+    table(&rows, 1, width)
 }
 
-/// The most characters of a case's name.
-const NAME_ROOM: usize = 25;
-
-/// The deciding measure of each case.
-fn several(cases: &[CaseContrast], style: Style) -> Vec<String> {
-    if cases.is_empty() {
-        return Vec::new();
+/// One case of several: what is known, the figures, and what to know about them.
+fn of_several(case: &CaseContrast, style: Style) -> Vec<String> {
+    let width = style.columns();
+    let name = printable(&case_name(&case.server, &case.load));
+    let mut lines = wrap("", "  ", &name, width);
+    let answer = Answer::of(case);
+    lines.extend(painted("  ", &answer.word, &answer.sentence, color(case.decision), style));
+    let figures = figures_words(case);
+    if !figures.is_empty() {
+        lines.extend(wrap("  ", "    ", &printable(&figures), width));
     }
-    let head = ["Case", "", "base", "new", "ratio", "from", "to", "shows", ""];
-    let names = cases.iter().map(|case| case_name(&case.server, &case.load));
-    let names: Vec<String> = names.map(|name| printable(&name)).collect();
-    let row = |(case, name): (&CaseContrast, String)| {
-        let mut row = vec![name, case.headline.measure.to_string()];
-        row.extend(cells(&case.headline));
-        row.push(style.paint(color(case.decision), case_word(case)));
-        row
-    };
-    let rows: Vec<Vec<String>> = std::iter::once(head.map(str::to_owned).to_vec())
-        .chain(cases.iter().zip(shorten_apart(&names, NAME_ROOM)).map(row))
-        .collect();
-    let mut rows = table(&rows, 2, style.columns()).into_iter();
-    let mut lines: Vec<String> = rows.next().into_iter().collect();
-    for (case, row) in cases.iter().zip(rows.by_ref()) {
-        lines.push(row);
-        lines.extend(others(case, style));
-        lines.extend(
-            case.notes
-                .iter()
-                .flat_map(|note| wrap("  - ", "    ", &printable(note), style.columns())),
-        );
-    }
-    // The columns that did not fit beside the others.
-    lines.extend(rows);
+    lines.extend(case.notes.iter().flat_map(|note| wrap("  - ", "    ", &printable(note), width)));
     lines
-}
-
-/// What else differs in a case of several, on one line where it fits.
-fn others(case: &CaseContrast, style: Style) -> Vec<String> {
-    let differs = case.others.iter().filter(|it| it.comparison.decision != Decision::CannotTell);
-    let words: Vec<String> = differs
-        .map(|other| {
-            let [_, _, change, low, high, _] = cells(other);
-            let word = decision_word(other.measure.measure, other.comparison.decision);
-            format!("{} {word} {change} ({low} to {high})", other.measure)
-        })
-        .collect();
-    if words.is_empty() {
-        Vec::new()
-    } else {
-        wrap("  perhaps ", "    ", &words.join(", "), style.columns())
-    }
 }
 
 fn foot(contrast: &Contrast, style: Style) -> Vec<String> {

@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::comparison::{Comparison, Decision, Reason, Scale};
+use plimsoll_core::comparison::{
+    Comparison, Decision, Reason, Scale, contrast_with_baseline,
+};
 use plimsoll_core::study::{Case, Column, LineOutcome, LoadFacts, Measure, MessageTime, Study};
 use plimsoll_core::units::{format_bytes, format_ns, format_rate, format_whole, three_digits};
 
+use crate::comparison::Answer;
 use crate::facts::counted;
 
 /// A percentile's name: `99.9` for 0.999.
@@ -306,7 +309,7 @@ pub(super) fn environment(study: &Study) -> Vec<(String, String)> {
     rows
 }
 
-/// What was decided, in a word or two.
+/// What was decided, in a word or two. A mark of doubt stands behind what is decided by itself.
 pub(super) fn decision_words(measure: Measure, comparison: &Comparison) -> String {
     let (better, worse) = match measure {
         Measure::Errors => ("fewer", "more"),
@@ -314,16 +317,31 @@ pub(super) fn decision_words(measure: Measure, comparison: &Comparison) -> Strin
         Measure::Cpu | Measure::CpuPerRequest | Measure::Rss | Measure::Pss => ("less", "more"),
         _ => ("faster", "slower"),
     };
+    let is_alone = comparison.p_together.is_none() && measure != Measure::Errors;
+    let doubt = if is_alone { "?" } else { "" };
     match (comparison.decision, comparison.reason) {
-        (Decision::Better, _) => better.to_owned(),
-        (Decision::Worse, _) => worse.to_owned(),
-        (_, Some(Reason::TooSmall)) => "alike".to_owned(),
+        (Decision::Better, _) => format!("{better}{doubt}"),
+        (Decision::Worse, _) => format!("{worse}{doubt}"),
         (_, Some(Reason::NothingMeasured)) => String::new(),
         (_, Some(Reason::LowerBound)) => "can't tell: a lower bound".to_owned(),
         (_, Some(Reason::UnlikeFailures)) => "can't tell: failures".to_owned(),
+        _ if comparison.is_alike => "the same".to_owned(),
         // Why holds for several of them, so a note says it once.
         _ => "can't tell".to_owned(),
     }
+}
+
+/// What is known of each server under a load against the baseline, in a sentence: the server, and
+/// the same words as those of a comparison of two sides.
+pub(super) fn answers<'a>(study: &'a Study, load: &'a str) -> impl Iterator<Item = (&'a str, String)> {
+    let under = study.cases.iter().filter(move |case| case.load == load && !case.runs.is_empty());
+    under.filter_map(|case| {
+        let contrast = contrast_with_baseline(study, case)?;
+        // Where no run counts, the list of servers that are not compared says so.
+        contrast.family().iter().any(|it| it.comparison.base.n > 0 && it.comparison.new.n > 0).then(
+            || (case.server.as_str(), Answer::of(&contrast).words()),
+        )
+    })
 }
 
 /// The change and its interval: `1.35 [1.31, 1.38]`, of shares `+0.10 [+0.02, +0.20] points`.
@@ -358,10 +376,12 @@ pub(super) fn again(study: &Study) -> String {
 
 /// How to read comparisons.
 pub(super) const COMPARED_HOW: &str = "Each figure is the ratio to the baseline's and where the \
-    true ratio lies (95 %, Hodges-Lehmann); errors are compared by difference, in percentage \
-    points. Each is a test of its own: of twenty where nothing differs, one may be called \
-    different. Failed answers are no speed: rates are of good ones, and where one side fails more \
-    often its times are not called. Can't tell is not the same as alike.";
+    true ratio lies (Hodges-Lehmann); errors are compared by difference, in percentage points. \
+    Rate, P50, P90, P99, P99.9 and CPU per request of a server are decided together (Holm): of \
+    twenty servers that do not differ, one at most has any of them called, and their intervals \
+    hold together (95 %). A word with ? is of a measure that is decided by itself. The same: no \
+    change of 1 % or more. Failed answers are no speed: rates are of good ones, and where one side \
+    fails more often its times are not called.";
 
 /// The ranks a server may have: `1`, `≈ 2–3` where it cannot be told apart from others.
 pub(super) fn rank_words(best: usize, worst: usize) -> String {

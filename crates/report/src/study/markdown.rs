@@ -187,7 +187,11 @@ fn against(study: &Study, load: &LoadFacts, measures: &[Measure]) -> String {
     }
     let unranked = unranked_words(study, &load.name);
     let unranked = unranked.map(|words| format!("\n{}.\n", prose(&words))).unwrap_or_default();
-    format!("### {}\n\n{}{unranked}", prose(&load.name), table_of(&head, 1, &rows))
+    let answers: String = facts::answers(study, &load.name)
+        .map(|(server, answer)| format!("- **{}**: {}\n", prose(server), prose(&answer)))
+        .collect();
+    let gap = if answers.is_empty() { "" } else { "\n" };
+    format!("### {}\n\n{answers}{gap}{}{unranked}", prose(&load.name), table_of(&head, 1, &rows))
 }
 
 /// What was measured by what: versions, commands, CPUs.

@@ -156,7 +156,7 @@ const SHOWS_AT: usize = 4;
 /// The servers under a load against the baseline.
 fn compared(study: &Study, load: &LoadFacts, style: Style) -> Vec<String> {
     let Some(baseline) = &study.baseline else { return Vec::new() };
-    let head = ["Server", "", "ratio, 95 % interval", "", SHOWS].map(str::to_owned);
+    let head = ["Server", "", "ratio, interval", "", SHOWS].map(str::to_owned);
     let mut rows = vec![head.to_vec()];
     let under = study.cases.iter().filter(|case| case.load == load.name);
     for case in under.filter(|case| !case.runs.is_empty()) {
@@ -170,6 +170,9 @@ fn compared(study: &Study, load: &LoadFacts, style: Style) -> Vec<String> {
     }
     let title = printable(&format!("{}, against {baseline}", load.name));
     let mut lines = vec![style.paint("1", &shorten(&title, style.columns()))];
+    for (server, answer) in facts::answers(study, &load.name) {
+        lines.extend(wrap("", "  ", &printable(&format!("{server}: {answer}")), style));
+    }
     let shows = rows.iter().skip(1).any(|row| row.last().is_some_and(|cell| !cell.is_empty()));
     if !shows {
         rows.iter_mut().for_each(|row| row.truncate(SHOWS_AT));

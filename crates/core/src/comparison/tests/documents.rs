@@ -67,7 +67,7 @@ fn a_slower_server_is_found_slower_in_rate_and_times() {
     let case = &found.cases[0];
     assert_eq!(
         (case.decision, case.headline.measure.to_string().as_str()),
-        (Decision::Worse, "rate")
+        (CaseDecision::Worse, "rate")
     );
     assert!((case.headline.comparison.ratio().unwrap() - 0.909).abs() < 0.001);
     let others: Vec<String> = case.others.iter().map(|it| it.measure.to_string()).collect();
@@ -98,7 +98,7 @@ fn at_a_rate_times_decide() {
     let found = contrast(&paced("base", 0, &BASE_US), &paced("new", 1, &SLOW_US));
     let case = &found.cases[0];
     assert_eq!(case.headline.measure.to_string(), "p99");
-    assert_eq!(case.decision, Decision::Worse);
+    assert_eq!(case.decision, CaseDecision::Worse);
     assert!(case.others.iter().any(|other| other.measure.to_string() == "service.p99"));
 }
 
@@ -238,7 +238,7 @@ fn runs_that_stand_twice_are_said() {
     assert_eq!(doubled.notes, ["'b' holds a run that was there: counted once"]);
     let same = contrast(&base, &base);
     assert_eq!(same.notes, ["both sides are the same runs: there is nothing to compare"]);
-    assert_eq!(same.cases[0].decision, Decision::CannotTell);
+    assert_eq!(same.cases[0].decision, CaseDecision::CannotTell);
     let overlapping = contrast(&base, &side("new", 0, &[1000, 2000, 3000]));
     assert_eq!(overlapping.notes, ["1 of the runs stand on both sides: leave them out of one"]);
 }
@@ -333,7 +333,7 @@ pub(super) fn failing(name: &str, first: u32, service_us: u64, failed: [u64; 5])
 /// A server that answers nothing but 503 does so at once.
 #[test]
 fn failures_are_no_speed() {
-    let (good, worse) = ([0; 5], Decision::Worse);
+    let (good, worse) = ([0; 5], CaseDecision::Worse);
     for (name, base, new, decision, headline) in [
         ("all fail", failing("b", 0, 1000, good), failing("n", 1, 15, [1000; 5]), worse, "errors"),
         (
@@ -347,28 +347,28 @@ fn failures_are_no_speed() {
             "they go away",
             failing("b", 0, 15, [1000; 5]),
             failing("n", 1, 1000, good),
-            Decision::Better,
+            CaseDecision::Better,
             "errors",
         ),
         (
             "perhaps more",
             failing("b", 0, 1000, good),
             failing("n", 1, 500, [0, 0, 900, 0, 0]),
-            Decision::CannotTell,
+            CaseDecision::CannotTell,
             "rate",
         ),
         (
             "hardly any",
             failing("b", 0, 1000, good),
             failing("n", 1, 500, [0, 1, 0, 0, 0]),
-            Decision::Better,
+            CaseDecision::Better,
             "rate",
         ),
         (
             "nothing but failures",
             failing("b", 0, 1000, [1000; 5]),
             failing("n", 1, 15, [1000; 5]),
-            Decision::CannotTell,
+            CaseDecision::CannotTell,
             "rate",
         ),
     ] {
@@ -393,9 +393,9 @@ fn failures_are_no_speed() {
 #[test]
 fn an_outage_is_no_speed() {
     for (shares, decision, headline) in [
-        ([0.3, 0.31, 0.29, 0.3, 0.32], Decision::Worse, "errors"),
-        ([0.0, 0.0, 0.5, 0.0, 0.0], Decision::CannotTell, "rate"),
-        ([0.0, 0.0, 0.0, 0.0005, 0.0], Decision::Better, "rate"),
+        ([0.3, 0.31, 0.29, 0.3, 0.32], CaseDecision::Worse, "errors"),
+        ([0.0, 0.0, 0.5, 0.0, 0.0], CaseDecision::CannotTell, "rate"),
+        ([0.0, 0.0, 0.0, 0.0005, 0.0], CaseDecision::Better, "rate"),
     ] {
         let results: Vec<(String, RunResult)> = (0..)
             .zip(shares)
@@ -411,7 +411,8 @@ fn an_outage_is_no_speed() {
         let case = &found.cases[0];
         let decided = (case.decision, case.headline.measure.to_string());
         assert_eq!(decided, (decision, headline.to_owned()), "{shares:?}: {case:?}");
-        assert_eq!(found.passes(), decision != Decision::Worse, "{shares:?}");
+        let broken = if decision == CaseDecision::Worse { Outcome::Failed } else { found.outcome() };
+        assert_eq!(found.outcome(), broken, "{shares:?}");
     }
 }
 
@@ -461,12 +462,12 @@ fn runs_that_are_no_repeats_of_the_plan_do_not_count() {
                 result.loader.verdict = Verdict::Invalid;
                 result.loader.causes = vec![Cause {
                     verdict: Verdict::Invalid,
-                    code: "late".to_owned(),
+                    code: "time_order".to_owned(),
                     text: String::new(),
                     touches: Vec::new(),
                 }];
             },
-            "invalid by the tester's verdict: late",
+            "invalid by the tester's verdict: time_order",
         ),
     ] {
         let spoilt = |first: u32, us: u64| {
@@ -487,7 +488,7 @@ fn runs_that_are_no_repeats_of_the_plan_do_not_count() {
         let found = Contrast::of(&base, &new, Settings::default(), &[limit], tool());
         let main = &found.cases[0].headline.comparison;
         assert_eq!((main.base.n, main.reason), (1, Some(Reason::TooFewRepeats)), "{name}");
-        assert_eq!((found.base.runs, found.passes()), (1, false), "{name}");
+        assert_eq!((found.base.runs, found.outcome()), (1, Outcome::Undecided), "{name}");
         let notes = ["base", "new"].map(|side| format!("{side}: 4 of 5 runs do not count: {why}"));
         assert_eq!(found.cases[0].notes, notes, "{name}");
         let note = found.limits[0].note.as_deref().unwrap();

@@ -3,6 +3,7 @@
 mod bounds;
 mod decisions;
 mod documents;
+mod family;
 mod foreign;
 mod limits;
 mod studies;

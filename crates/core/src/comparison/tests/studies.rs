@@ -45,9 +45,9 @@ fn studies_are_compared_case_by_case() {
     let case = &found.cases[0];
     assert_eq!(found.cases.len(), 1);
     assert_eq!((case.server.as_str(), case.load.as_str()), ("nginx", "many"));
-    assert_eq!(case.decision, Decision::Better);
+    assert_eq!(case.decision, CaseDecision::Better);
     let others: Vec<String> = case.others.iter().map(|it| it.measure.to_string()).collect();
-    assert_eq!(others, ["p99", "errors", "cpu_per_request", "rss"]);
+    assert_eq!(others, ["p99", "cpu_per_request", "errors", "rss"]);
     assert_eq!(
         found.notes,
         ["in 'base' alone: nginx under few", "in 'new' alone: nginx under more"]

@@ -140,6 +140,21 @@ fn of_load(study: &Study, load: &LoadFacts, number: usize, looks: &Looks<'_>, pa
     page.push_str("</section>\n");
 }
 
+/// What is known of each server against the baseline, in a sentence.
+fn answers(study: &Study, load: &LoadFacts, page: &mut String) {
+    let answers: Vec<(&str, String)> = facts::answers(study, &load.name).collect();
+    if answers.is_empty() {
+        return;
+    }
+    page.push_str("<ul class=\"notes\">\n");
+    for (server, answer) in answers {
+        let (server, answer) = (clipped(server), clipped(&answer));
+        let (server, answer) = (Escaped(&server), Escaped(&answer));
+        push(page, format_args!("<li class=\"note\"><b>{server}</b>: {answer}</li>\n"));
+    }
+    page.push_str("</ul>\n");
+}
+
 /// The servers against the baseline; `note` says how to read it, once in a page.
 fn compared(study: &Study, load: &LoadFacts, note: &str, page: &mut String) {
     let Some(baseline) = &study.baseline else { return };
@@ -161,6 +176,7 @@ fn compared(study: &Study, load: &LoadFacts, note: &str, page: &mut String) {
     if rows.is_empty() {
         return;
     }
+    answers(study, load, page);
     let names: Vec<String> = measures.iter().map(|measure| facts::name(*measure)).collect();
     let mut head: Vec<(&str, Column)> = vec![("", Text)];
     head.extend(names.iter().map(|name| (name.as_str(), Text)));
