@@ -176,7 +176,7 @@ mod tests {
     use crate::study::tests::case;
 
     fn doubted(verdict: Verdict, codes: &[&str]) -> CaseRun {
-        let cause = |code: &&str| Cause { verdict, code: (*code).to_owned(), text: String::new() };
+        let cause = |code: &&str| Cause::new(verdict, code, String::new());
         CaseRun {
             verdict: Some(verdict),
             causes: codes.iter().map(cause).collect(),

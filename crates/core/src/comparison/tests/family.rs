@@ -186,8 +186,7 @@ fn runs_whose_tails_are_in_doubt_count_for_the_other_measures() {
             run.causes = vec![Cause {
                 verdict: Verdict::Invalid,
                 code: "late".to_owned(),
-                text: String::new(),
-            }];
+                text: String::new(), touches: Vec::new() }];
         }
     };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
