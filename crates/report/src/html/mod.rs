@@ -78,14 +78,7 @@ fn page(result: &RunResult) -> String {
         page.push_str("</section>\n");
     }
     metrics::metrics(result, &mut page);
-    section("How it was measured", &mut page, |page| {
-        tables::plan(result, page);
-        breakdown::connections(result, page);
-        tables::server(result, page);
-        tables::tester(result, page);
-        tables::host(result, page);
-        tables::warmup(result, page);
-    });
+    measured(result, &mut page);
     let tool = format!("{} {}", result.tool.name, result.tool.version);
     let (tool, schema) = (Escaped(&tool), Escaped(&result.schema));
     push(&mut page, format_args!("</main>\n<footer>{tool} · {schema}</footer>\n"));
@@ -233,6 +226,19 @@ fn section(title: &str, page: &mut String, content: impl FnOnce(&mut String)) {
     push(page, format_args!("<section>\n<h2>{}</h2>\n<div class=\"tables\">\n", Escaped(title)));
     content(page);
     page.push_str("</div>\n</section>\n");
+}
+
+/// The plan, both sides, and the host below them.
+fn measured(result: &RunResult, page: &mut String) {
+    page.push_str("<section>\n<h2>How it was measured</h2>\n<div class=\"tables\">\n");
+    tables::plan(result, page);
+    breakdown::connections(result, page);
+    tables::server(result, page);
+    tables::tester(result, page);
+    tables::warmup(result, page);
+    page.push_str("</div>\n");
+    crate::page::host(&result.environment, page);
+    page.push_str("</section>\n");
 }
 
 fn latency(result: &RunResult, page: &mut String, readings: &mut Readings) {

@@ -2,7 +2,7 @@
 //! to judge.
 
 use super::*;
-use crate::page::checks;
+use crate::page::{browser, checks};
 use crate::samples;
 
 fn all() -> Vec<RunResult> {
@@ -82,6 +82,25 @@ fn the_data_is_json_with_a_value_for_each_interval() {
             }
         }
     }
+}
+
+#[test]
+fn nothing_is_cut_at_any_width() {
+    let pages: [(&str, RunResult); 12] = [
+        ("steady", samples::steady()),
+        ("stall", samples::stall()),
+        ("ramp", samples::ramp()),
+        ("nothing", samples::nothing()),
+        ("cut short", samples::cut_short()),
+        ("parts", samples::parts()),
+        ("watched", samples::watched()),
+        ("recorded", samples::recorded()),
+        ("scenarios", samples::scenarios()),
+        ("wide", samples::wide()),
+        ("hour", samples::hour()),
+        ("hostile", samples::hostile()),
+    ];
+    browser::nothing_is_cut(&pages.map(|(name, result)| (name, page(&result))));
 }
 
 #[test]

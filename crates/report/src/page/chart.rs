@@ -97,24 +97,25 @@ impl Chart<'_> {
         push(page, format_args!("<figure class=\"chart{low}\" id=\"{}\">\n", self.id));
         push(page, format_args!("<figcaption><h3>{}</h3>", Escaped(self.title)));
         self.legend(page);
+        let room = self.room();
         match self.group {
             Some(group) => push(
                 page,
                 format_args!(
                     "<p class=\"readout\" aria-hidden=\"true\"></p></figcaption>\n\
-                     <div class=\"plot\" data-chart=\"{}\" data-group=\"{group}\">\n",
+                     <div class=\"plot\"{room} data-chart=\"{}\" data-group=\"{group}\">\n",
                     self.id
                 ),
             ),
-            None => page.push_str("</figcaption>\n<div class=\"plot\">\n"),
+            None => push(page, format_args!("</figcaption>\n<div class=\"plot\"{room}>\n")),
         }
         self.drawing(page);
         for mark in &self.marks {
             let (left, bottom) = (percent(mark.at.0), percent(mark.at.1));
             mark.look.write(&format!("left:{left};bottom:{bottom}"), &mark.title, page);
         }
-        labels(page, "y", &self.y.ticks, |tick| format!("bottom:{}", percent(tick.at)));
-        labels(page, "x", &self.x.ticks, |tick| format!("left:{}", percent(tick.at)));
+        labels(page, "y", self.y.ticks.iter().map(|tick| (tick, "")), "bottom");
+        labels(page, "x", self.x.ticks.iter().zip(classes(&self.x.ticks)), "left");
         if self.group.is_some() {
             page.push_str("<div class=\"cursor\" hidden></div>");
         }
@@ -123,6 +124,13 @@ impl Chart<'_> {
             push(page, format_args!("<p class=\"how\">{}</p>\n", Escaped(self.how)));
         }
         page.push_str("</figure>\n");
+    }
+
+    /// The room for the labels of the vertical axis, where they need more than usual.
+    fn room(&self) -> String {
+        let widest_px = self.y.ticks.iter().map(width_px).fold(0.0, f64::max);
+        let is_wide = widest_px > LABELS_PX;
+        if is_wide { format!(" style=\"--y:{widest_px:.0}px\"") } else { String::new() }
     }
 
     fn legend(&self, page: &mut String) {
@@ -193,14 +201,83 @@ impl Chart<'_> {
     }
 }
 
-fn labels(page: &mut String, axis: &str, ticks: &[Tick], place: impl Fn(&Tick) -> String) {
+fn labels<'a>(
+    page: &mut String,
+    axis: &str,
+    ticks: impl Iterator<Item = (&'a Tick, &'static str)>,
+    side: &str,
+) {
     push(page, format_args!("<div class=\"{axis}\" aria-hidden=\"true\">"));
-    for tick in ticks.iter().filter(|tick| !tick.label.is_empty()) {
-        let minor = if tick.minor { " class=\"minor\"" } else { "" };
-        let label = Escaped(&tick.label);
-        push(page, format_args!("<span{minor} style=\"{}\">{label}</span>", place(tick)));
+    for (tick, class) in ticks.filter(|(tick, class)| !tick.label.is_empty() && *class != NOWHERE) {
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let (label, at) = (Escaped(&tick.label), percent(tick.at));
+        push(page, format_args!("<span{class} style=\"{side}:{at}\">{label}</span>"));
     }
     page.push_str("</div>\n");
+}
+
+/// The class of a label that no chart has room for.
+const NOWHERE: &str = "none";
+
+/// The usual room for the labels of a vertical axis.
+const LABELS_PX: f64 = 54.0;
+
+/// A letter of a label, with wide letters.
+const LETTER_PX: f64 = 7.4;
+
+/// Between two labels.
+const GAP_PX: f64 = 7.0;
+
+/// How far a label may reach beyond the end of its axis.
+const BEYOND_PX: f64 = 30.0;
+
+/// The least widths of plots, and the class of labels that have room from there on. The style hides
+/// them in narrower charts.
+const WIDTHS_PX: [(f64, &str); 3] = [(215.0, ""), (380.0, "m"), (600.0, "l")];
+
+fn width_px(tick: &Tick) -> f64 {
+    tick.label.chars().count() as f64 * LETTER_PX
+}
+
+/// The classes of the labels of a horizontal axis: in which charts each has room beside the others.
+/// The last one comes first, then those that are not minor.
+fn classes(ticks: &[Tick]) -> Vec<&'static str> {
+    let mut order: Vec<usize> = (0..ticks.len()).filter(|i| !ticks[*i].label.is_empty()).collect();
+    let last = order.last().copied();
+    order.sort_by_key(|i| (Some(*i) != last || ticks[*i].minor, ticks[*i].minor));
+    let mut classes = vec![NOWHERE; ticks.len()];
+    for (plot_px, class) in WIDTHS_PX {
+        for i in &order {
+            let spans = |i: usize| span_px(&ticks[i], plot_px);
+            let (from, to) = spans(*i);
+            let is_free = |other: &usize| {
+                let (other_from, other_to) = spans(*other);
+                to + GAP_PX <= other_from || other_to + GAP_PX <= from
+            };
+            let is_placed = |i: &usize| classes[*i] != NOWHERE;
+            if !is_placed(i) && order.iter().filter(|other| is_placed(other)).all(is_free) {
+                classes[*i] = class;
+            }
+        }
+    }
+    for (tick, class) in ticks.iter().zip(&mut classes) {
+        if *class != NOWHERE && is_shifted(tick) {
+            *class = "end";
+        }
+    }
+    classes
+}
+
+/// Where a label lies along an axis of a length.
+fn span_px(tick: &Tick, plot_px: f64) -> (f64, f64) {
+    let (at, width_px) = (tick.at * plot_px, width_px(tick));
+    let to = if is_shifted(tick) { at + BEYOND_PX } else { at + width_px / 2.0 };
+    (to - width_px, to)
+}
+
+/// Whether a label would reach too far beyond the end of its axis.
+fn is_shifted(tick: &Tick) -> bool {
+    tick.at > 0.995 && width_px(tick) / 2.0 > BEYOND_PX
 }
 
 /// A share as a length of the style sheet.

@@ -2,7 +2,7 @@
 //! to judge.
 
 use super::*;
-use crate::page::checks;
+use crate::page::{browser, checks};
 use crate::study::samples;
 
 fn all() -> Vec<Study> {
@@ -20,6 +20,19 @@ fn pages_are_well_formed_and_need_nothing_else() {
     for study in all() {
         checks::self_contained(&page(&study));
     }
+}
+
+#[test]
+fn nothing_is_cut_at_any_width() {
+    let pages: [(&str, Study); 6] = [
+        ("echo", samples::echo()),
+        ("doubtful", samples::doubtful()),
+        ("small", samples::small()),
+        ("nothing", samples::nothing()),
+        ("crowded", samples::crowded()),
+        ("hostile", samples::hostile()),
+    ];
+    browser::nothing_is_cut(&pages.map(|(name, study)| (name, page(&study))));
 }
 
 #[test]
