@@ -4,7 +4,7 @@
 //! fit, its rows become cards in which every figure has its label beside it: see [`super::fit`].
 
 use super::escape::Escaped;
-use super::fit::{Fit, ROOM_EM, is_unbroken, of_figure, of_text};
+use super::fit::{Fit, ROOM_EM, is_unbroken, of_figure, of_text, of_words};
 use super::push;
 
 /// How a column is set.
@@ -34,9 +34,9 @@ impl Table<'_> {
         let looks: Vec<Look> = (0..self.head.len())
             .map(|column| Look::of(self.head[column], self.cells(column)))
             .collect();
-        let fit = Fit::of(looks.iter().map(|look| look.width_em));
+        let fit = Fit::of(looks.iter().map(|look| look.widths_em));
         push(page, format_args!("<div class=\"table{}\">", fit.span()));
-        push(page, format_args!("<table{}><caption>", fit.class()));
+        push(page, format_args!("<table{}><caption>", fit.attributes("")));
         push(page, format_args!("{}</caption>", Escaped(self.caption)));
         if self.head.iter().any(|(name, _)| !name.is_empty()) {
             page.push_str("<thead><tr>");
@@ -78,8 +78,8 @@ impl Table<'_> {
 /// What the cells of a column have in common.
 struct Look {
     class: &'static str,
-    /// The least width at which it is readable.
-    width_em: f64,
+    /// The least width at which it is readable, in the table and on a card.
+    widths_em: [f64; 2],
 }
 
 impl Look {
@@ -87,18 +87,18 @@ impl Look {
         (name, column): (&str, Column),
         cells: impl Iterator<Item = &'a str> + Clone,
     ) -> Self {
-        let head_em = name.split(' ').map(of_figure).fold(0.0, f64::max);
+        let widest = |of: fn(&str) -> f64| cells.clone().map(of).fold(of_words(name), f64::max);
         if column == Figure {
-            let width_em = cells.map(of_figure).fold(head_em, f64::max);
-            return Self { class: " class=\"n\"", width_em };
+            return Self { class: " class=\"n\"", widths_em: [widest(of_figure); 2] };
         }
-        let width_em = cells.clone().map(of_text).fold(head_em, f64::max);
-        let class = match () {
-            () if cells.clone().any(is_unbroken) => " class=\"t w\"",
-            () if width_em >= ROOM_EM => " class=\"t\"",
-            () => "",
+        let width_em = widest(of_text);
+        let (class, on_card_em) = match () {
+            () if cells.clone().any(is_unbroken) => (" class=\"t w\"", 0.0),
+            () if width_em >= ROOM_EM => (" class=\"t\"", 0.0),
+            // All of it has room, so it need not be broken.
+            () => (" class=\"s\"", widest(of_words)),
         };
-        Self { class, width_em }
+        Self { class, widths_em: [width_em, on_card_em] }
     }
 }
 

@@ -5,7 +5,7 @@ use plimsoll_core::study::{Case, Column, Study};
 
 use super::looks::Looks;
 use crate::page::escape::Escaped;
-use crate::page::fit::{Fit, is_unbroken, of_figure, of_text};
+use crate::page::fit::{Fit, ROOM_EM, is_unbroken, of_figure, of_text, of_words};
 use crate::page::push;
 use crate::page::table::clipped;
 use crate::study::facts::{self, ALL, NO_FIGURE, Row, cell, heading, interval_words, legend};
@@ -18,12 +18,12 @@ pub(super) fn write(study: &Study, looks: &Looks<'_>, page: &mut String) {
         page.push_str("<section>\n<h2>Results</h2>\n<p class=\"note\">None yet.</p>\n</section>\n");
         return;
     }
-    let step = fit(study, &rows).step();
+    let attributes = fit(study, &rows).attributes("results sortable");
     push(
         page,
         format_args!(
             "<section>\n<h2>Results</h2>\n<div class=\"table\">\
-             <table class=\"results sortable{step}\">\n<thead><tr>"
+             <table{attributes}>\n<thead><tr>"
         ),
     );
     for name in NAMES {
@@ -59,10 +59,9 @@ const INTERVAL_SIZE: f64 = 0.79;
 /// The width that the table needs.
 fn fit(study: &Study, rows: &[Row<'_>]) -> Fit {
     let widest = |head: &str, of: &dyn Fn(&Row<'_>) -> f64| {
-        let head_em = head.split(' ').map(of_figure).fold(0.0, f64::max) + SORTS_EM;
-        rows.iter().map(of).fold(head_em, f64::max)
+        rows.iter().map(of).fold(of_words(head) + SORTS_EM, f64::max)
     };
-    let mut widths_em = vec![
+    let mut widths_em: Vec<f64> = vec![
         widest(NAMES[0], &|row| of_figure(&row.number.to_string())),
         widest(NAMES[1], &|row| of_text(row.load)),
         widest(NAMES[2], &|row| of_text(row.tester)),
@@ -82,7 +81,7 @@ fn fit(study: &Study, rows: &[Row<'_>]) -> Fit {
         let of_row = |row: &Row<'_>| row.content.as_ref().map_or(0.0, |case| of_case(case));
         widths_em.push(widest(&heading(column), &of_row));
     }
-    Fit::of(widths_em.into_iter())
+    Fit::of(widths_em.into_iter().map(|em| [em, em.min(ROOM_EM)]))
 }
 
 /// The arrow of a head that sorts.
