@@ -38,6 +38,7 @@ pub(crate) fn line(host: &Environment) -> String {
     words.push(format_bytes(host.memory_bytes));
     words.extend(host.hypervisor.as_ref().map(|name| format!("hypervisor {name}")));
     words.extend(host.governor.as_ref().map(|name| format!("governor {name}")));
+    words.retain(|word| !word.trim().is_empty());
     words.join(" · ")
 }
 

@@ -15,6 +15,7 @@ mod figures;
 mod intervals;
 mod metrics;
 mod scenarios;
+mod story;
 mod tables;
 
 use std::io::{self, Write};
@@ -32,6 +33,8 @@ use crate::page::push;
 use crate::parts;
 use figures::{OverTime, Readings};
 
+pub use story::{Place, Story};
+
 /// Intervals a chart draws: with more, steps are too narrow to be told apart.
 const INTERVALS_DRAWN: usize = 360;
 
@@ -46,20 +49,44 @@ const SCRIPT: &str = include_str!("run.js");
 /// # Errors
 /// Those of `out`.
 pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(page(result).as_bytes())
+    out.write_all(page(result, None).as_bytes())
 }
 
-fn page(result: &RunResult) -> String {
-    let mut page = String::with_capacity(128 << 10);
+/// Writes the page with a story above the report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_told(result: &RunResult, story: &Story, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(page(result, Some(story)).as_bytes())
+}
+
+fn page(result: &RunResult, story: Option<&Story>) -> String {
     let mut readings = Readings::default();
+    let report = report(result, &mut readings);
+    let mut page = String::with_capacity(128 << 10);
     head(result, &mut page);
     page.push_str("<body>\n<main>\n");
+    if let Some(story) = story {
+        story::write(story, &report, &mut page);
+    }
+    page.push_str(&report);
+    let tool = format!("{} {}", result.tool.name, result.tool.version);
+    let (tool, schema) = (Escaped(&tool), Escaped(&result.schema));
+    push(&mut page, format_args!("</main>\n<footer>{tool} · {schema}</footer>\n"));
+    figures::data_island(&readings, &mut page);
+    push(&mut page, format_args!("<script>\n{SCRIPT}</script>\n</body>\n</html>\n"));
+    page
+}
+
+/// The verdict and all figures.
+fn report(result: &RunResult, readings: &mut Readings) -> String {
+    let mut page = String::with_capacity(128 << 10);
     banner(result, &mut page);
     breakdown::gates(result, &mut page);
     breakdown::stages(result, &mut page);
     tiles(result, &mut page);
-    latency(result, &mut page, &mut readings);
-    over_time(result, &mut page, &mut readings);
+    latency(result, &mut page, readings);
+    over_time(result, &mut page, readings);
     section("Requests", &mut page, |page| {
         tables::ledger(result, page);
         tables::iterations(result, page);
@@ -79,11 +106,6 @@ fn page(result: &RunResult) -> String {
     }
     metrics::metrics(result, &mut page);
     measured(result, &mut page);
-    let tool = format!("{} {}", result.tool.name, result.tool.version);
-    let (tool, schema) = (Escaped(&tool), Escaped(&result.schema));
-    push(&mut page, format_args!("</main>\n<footer>{tool} · {schema}</footer>\n"));
-    figures::data_island(&readings, &mut page);
-    push(&mut page, format_args!("<script>\n{SCRIPT}</script>\n</body>\n</html>\n"));
     page
 }
 

@@ -4,6 +4,7 @@
 //! prints what it found. Frames stand for windows because a browser's own window has a least width.
 //! Tests of other crates include this file, so it needs nothing of this one.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -36,7 +37,7 @@ pub(crate) fn nothing_is_cut(pages: &[(&str, String)]) {
         }
     }
     if !is_here() {
-        eprintln!("skipped: no chromium on the PATH");
+        writeln!(std::io::stderr(), "skipped: no chromium on the PATH").expect("stderr");
         return;
     }
     let findings = cut(pages);
