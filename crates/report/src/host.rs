@@ -13,6 +13,24 @@ pub(crate) fn rows(host: &Environment) -> Vec<(String, String)> {
     rows
 }
 
+/// All that is known of the host.
+pub(crate) fn whole(host: &Environment) -> Vec<(String, String)> {
+    let text = |name: &str, value: String| (name.to_owned(), value);
+    let cpus = format!("{} of {} may be used", host.cores_allowed, host.cores);
+    let mut whole = vec![
+        text("system", host.os.clone()),
+        text("kernel", host.kernel.clone()),
+        text("CPU", host.cpu.clone()),
+        text("CPUs", cpus),
+        text("memory", format_bytes(host.memory_bytes)),
+        text("governor", host.governor.clone().unwrap_or_default()),
+        text("hypervisor", host.hypervisor.clone().unwrap_or_default()),
+    ];
+    whole.extend(rows(host));
+    whole.retain(|(_, value)| !value.is_empty());
+    whole
+}
+
 /// The host in a line.
 pub(crate) fn line(host: &Environment) -> String {
     let mut words = vec![format!("{} {}", host.os, host.kernel), host.cpu.clone()];
@@ -20,6 +38,7 @@ pub(crate) fn line(host: &Environment) -> String {
     words.push(format_bytes(host.memory_bytes));
     words.extend(host.hypervisor.as_ref().map(|name| format!("hypervisor {name}")));
     words.extend(host.governor.as_ref().map(|name| format!("governor {name}")));
+    words.retain(|word| !word.trim().is_empty());
     words.join(" · ")
 }
 

@@ -3,6 +3,7 @@
 
 mod recorded;
 mod watched;
+mod wide;
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,7 @@ use plimsoll_core::{Histogram, Phase};
 pub(crate) use recorded::recorded;
 use watched::usage;
 pub(crate) use watched::watched;
+pub(crate) use wide::{scenarios, wide};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;

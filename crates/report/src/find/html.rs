@@ -250,9 +250,10 @@ fn settings(found: &Document, page: &mut String) {
         ("holds", seconds(settings.hold_ns)),
         ("sustained for", seconds(settings.sustain_ns)),
         ("budget", settings.budget_ns.map_or_else(|| "none".to_owned(), seconds)),
-        ("host", format!("{}, {}", found.environment.cpu, found.environment.kernel)),
     ];
     page.push_str("<section>\n<h2>How it was measured</h2>\n<div class=\"tables\">\n");
     pairs("The search", rows, page);
-    page.push_str("</div>\n</section>\n");
+    page.push_str("</div>\n");
+    crate::page::host(&found.environment, page);
+    page.push_str("</section>\n");
 }

@@ -8,7 +8,7 @@ use plimsoll_core::result::{Environment, Tool};
 use plimsoll_core::schedule::{Arrival, Profile};
 
 use super::*;
-use crate::page::checks;
+use crate::page::{browser, checks};
 use crate::text::Style;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -177,6 +177,20 @@ fn a_page_is_well_formed_and_shows_the_answer() {
         .iter()
         .sum();
     assert_eq!(bars, 2 * holds.count());
+}
+
+#[test]
+fn nothing_is_cut_at_any_width() {
+    let path = format!("/{}", "articles".repeat(30));
+    let fast: fn(f64) -> Measured = |rate_rps| Measured { over: 0.0, p99_ms: 1, ..usual(rate_rps) };
+    let spoilt: fn(f64) -> Measured = |rate_rps| Measured { is_spoilt: true, ..usual(rate_rps) };
+    let pages = [
+        ("whole", found(Settings::default(), usize::MAX, usual)),
+        ("fast", found(Settings::default(), usize::MAX, fast)),
+        ("spoilt", found_at(Settings::default(), usize::MAX, spoilt, &path)),
+        ("nothing", found(Settings::default(), 0, usual)),
+    ];
+    browser::nothing_is_cut(&pages.map(|(name, found)| (name, written(write_html, &found))));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use plimsoll_core::study::Figures;
 use super::{
     Link, RESULTS_MAX, write_csv, write_html, write_html_of_several, write_markdown, write_text,
 };
+use crate::page::browser;
 use crate::page::checks::{labelled_once, self_contained};
 use crate::text::Style;
 use crate::text::table::columns;
@@ -158,6 +159,22 @@ fn several_results_stand_in_one_chart() {
     self_contained(&page);
     assert_eq!(page.matches("<path class=\"s-8\" d=\"M").count(), 2 + 2, "{page}");
     assert!(page.contains("run &lt;7&gt;") && !page.contains("run &lt;8&gt;"), "{page}");
+}
+
+#[test]
+fn nothing_is_cut_at_any_width() {
+    let long = "istio.example.com/pilot-load-test-".repeat(6);
+    let several: Vec<(String, ForeignResult)> =
+        (0..RESULTS_MAX).map(|n| (format!("{n}-{long}"), whole())).collect();
+    let mut bytes = Vec::new();
+    write_html_of_several(&several, &[], &mut bytes).unwrap();
+    let labelled = ForeignResult { labels: Some(long.clone()), target: Some(long), ..whole() };
+    let pages = [
+        ("whole", html(&whole())),
+        ("labelled", html(&labelled)),
+        ("several", String::from_utf8(bytes).unwrap()),
+    ];
+    browser::nothing_is_cut(&pages);
 }
 
 #[test]

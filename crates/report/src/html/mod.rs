@@ -15,6 +15,7 @@ mod figures;
 mod intervals;
 mod metrics;
 mod scenarios;
+mod story;
 mod tables;
 
 use std::io::{self, Write};
@@ -32,6 +33,8 @@ use crate::page::push;
 use crate::parts;
 use figures::{OverTime, Readings};
 
+pub use story::{Place, Story};
+
 /// Intervals a chart draws: with more, steps are too narrow to be told apart.
 const INTERVALS_DRAWN: usize = 360;
 
@@ -46,20 +49,44 @@ const SCRIPT: &str = include_str!("run.js");
 /// # Errors
 /// Those of `out`.
 pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(page(result).as_bytes())
+    out.write_all(page(result, None).as_bytes())
 }
 
-fn page(result: &RunResult) -> String {
-    let mut page = String::with_capacity(128 << 10);
+/// Writes the page with a story above the report.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_told(result: &RunResult, story: &Story, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(page(result, Some(story)).as_bytes())
+}
+
+fn page(result: &RunResult, story: Option<&Story>) -> String {
     let mut readings = Readings::default();
+    let report = report(result, &mut readings);
+    let mut page = String::with_capacity(128 << 10);
     head(result, &mut page);
     page.push_str("<body>\n<main>\n");
+    if let Some(story) = story {
+        story::write(story, &report, &mut page);
+    }
+    page.push_str(&report);
+    let tool = format!("{} {}", result.tool.name, result.tool.version);
+    let (tool, schema) = (Escaped(&tool), Escaped(&result.schema));
+    push(&mut page, format_args!("</main>\n<footer>{tool} · {schema}</footer>\n"));
+    figures::data_island(&readings, &mut page);
+    push(&mut page, format_args!("<script>\n{SCRIPT}</script>\n</body>\n</html>\n"));
+    page
+}
+
+/// The verdict and all figures.
+fn report(result: &RunResult, readings: &mut Readings) -> String {
+    let mut page = String::with_capacity(128 << 10);
     banner(result, &mut page);
     breakdown::gates(result, &mut page);
     breakdown::stages(result, &mut page);
     tiles(result, &mut page);
-    latency(result, &mut page, &mut readings);
-    over_time(result, &mut page, &mut readings);
+    latency(result, &mut page, readings);
+    over_time(result, &mut page, readings);
     section("Requests", &mut page, |page| {
         tables::ledger(result, page);
         tables::iterations(result, page);
@@ -78,19 +105,7 @@ fn page(result: &RunResult) -> String {
         page.push_str("</section>\n");
     }
     metrics::metrics(result, &mut page);
-    section("How it was measured", &mut page, |page| {
-        tables::plan(result, page);
-        breakdown::connections(result, page);
-        tables::server(result, page);
-        tables::tester(result, page);
-        tables::host(result, page);
-        tables::warmup(result, page);
-    });
-    let tool = format!("{} {}", result.tool.name, result.tool.version);
-    let (tool, schema) = (Escaped(&tool), Escaped(&result.schema));
-    push(&mut page, format_args!("</main>\n<footer>{tool} · {schema}</footer>\n"));
-    figures::data_island(&readings, &mut page);
-    push(&mut page, format_args!("<script>\n{SCRIPT}</script>\n</body>\n</html>\n"));
+    measured(result, &mut page);
     page
 }
 
@@ -233,6 +248,19 @@ fn section(title: &str, page: &mut String, content: impl FnOnce(&mut String)) {
     push(page, format_args!("<section>\n<h2>{}</h2>\n<div class=\"tables\">\n", Escaped(title)));
     content(page);
     page.push_str("</div>\n</section>\n");
+}
+
+/// The plan, both sides, and the host below them.
+fn measured(result: &RunResult, page: &mut String) {
+    page.push_str("<section>\n<h2>How it was measured</h2>\n<div class=\"tables\">\n");
+    tables::plan(result, page);
+    breakdown::connections(result, page);
+    tables::server(result, page);
+    tables::tester(result, page);
+    tables::warmup(result, page);
+    page.push_str("</div>\n");
+    crate::page::host(&result.environment, page);
+    page.push_str("</section>\n");
 }
 
 fn latency(result: &RunResult, page: &mut String, readings: &mut Readings) {

@@ -255,7 +255,9 @@ pub(super) fn intervals(intervals: &[Interval], page: &mut String) {
         ("tester CPU", Figure),
         ("lateness", Figure),
     ];
-    page.push_str("<details><summary>The figures of these charts as a table</summary>\n");
+    page.push_str(
+        "<details class=\"figures\"><summary>The figures of these charts as a table</summary>\n",
+    );
     Table { caption: "", head: &head, rows, note: "" }.write(page);
     page.push_str("</details>\n");
 }
@@ -295,9 +297,9 @@ pub(super) fn plan(result: &RunResult, page: &mut String) {
     pairs("The plan", rows, page);
 }
 
-/// The tester and its host.
+/// The tester.
 pub(super) fn tester(result: &RunResult, page: &mut String) {
-    let (loader, host) = (&result.loader, &result.environment);
+    let loader = &result.loader;
     let (work, spin) = tester_cores(result);
     let mut rows = vec![
         ("CPU", format!("{:.0} % of a core at work, {:.0} % spinning", work * 100.0, spin * 100.0)),
@@ -314,13 +316,6 @@ pub(super) fn tester(result: &RunResult, page: &mut String) {
     if result.connections.opened == 0 {
         rows.push(("reconnects", format_count(result.ledger.reconnects)));
     }
-    let cores = format!("{} of {} may be used", host.cores_allowed, host.cores);
-    rows.push(("host", clipped(&format!("{} {}", host.os, host.kernel))));
-    rows.push(("processor", clipped(&host.cpu)));
-    rows.push(("CPUs", cores));
-    rows.push(("host memory", format_bytes(host.memory_bytes)));
-    rows.extend(host.hypervisor.as_ref().map(|name| ("hypervisor", clipped(name))));
-    rows.extend(host.governor.as_ref().map(|name| ("governor", clipped(name))));
     pairs("The tester", rows, page);
 }
 
@@ -331,17 +326,6 @@ pub(super) fn server(result: &RunResult, page: &mut String) {
         let rows = rows.into_iter().map(|(name, value)| (name, clipped(&value))).collect();
         pairs("The server", rows, page);
     }
-}
-
-/// The host in full.
-pub(super) fn host(result: &RunResult, page: &mut String) {
-    let rows = crate::host::rows(&result.environment);
-    if rows.is_empty() {
-        return;
-    }
-    // The flags of a CPU are long, and all of them count.
-    let rows = rows.into_iter().map(|(name, value)| vec![clipped(&name), value]).collect();
-    Table { caption: "The host", head: &[("", Text), ("", Text)], rows, note: "" }.write(page);
 }
 
 fn lateness_words(lateness: &Histogram) -> String {

@@ -2,8 +2,12 @@
 //! to judge.
 
 use super::*;
-use crate::page::checks;
+use crate::page::{browser, checks};
 use crate::samples;
+
+fn page(result: &RunResult) -> String {
+    super::page(result, None)
+}
 
 fn all() -> Vec<RunResult> {
     vec![
@@ -25,6 +29,44 @@ fn pages_are_well_formed_and_need_nothing_else() {
     for result in all() {
         checks::self_contained(&page(&result));
     }
+}
+
+#[test]
+fn a_story_stands_above_the_report_and_links_to_its_charts() {
+    let story = Story {
+        title: "A <b>tour</b>".to_owned(),
+        paragraphs: vec!["First & last.".to_owned()],
+        places: vec![
+            (Place::Latency, "the peak".to_owned()),
+            (Place::Percentiles, "where the lines part".to_owned()),
+            (Place::Rate, "even".to_owned()),
+        ],
+    };
+    let told = super::page(&samples::stall(), Some(&story));
+    checks::self_contained(&told);
+    assert_eq!(told.replace(&section_of(&told), ""), page(&samples::stall()));
+    insta::assert_snapshot!(section_of(&told), @r##"
+    <section class="story">
+    <h2>A &lt;b&gt;tour&lt;/b&gt;</h2>
+    <p>First &amp; last.</p>
+    <ul>
+    <li><a href="#latency">Latency over time</a>: the peak</li>
+    <li><a href="#spectrum">Latency by percentile</a>: where the lines part</li>
+    <li><a href="#rate">Requests per second</a>: even</li>
+    </ul>
+    </section>
+    "##);
+    assert!(told.find("class=\"story\"") < told.find("<h1>"), "the story comes first");
+    // Nothing was measured, so there is nothing to look at.
+    let untold = super::page(&samples::bare(), Some(&story));
+    assert!(!section_of(&untold).contains("href"), "{untold}");
+}
+
+fn section_of(page: &str) -> String {
+    let from = page.find("<section class=\"story\">").expect("a story");
+    let (_, rest) = page.split_at(from);
+    let (section, _) = rest.split_once("</section>\n").expect("its end");
+    format!("{section}</section>\n")
 }
 
 #[test]
@@ -85,12 +127,27 @@ fn the_data_is_json_with_a_value_for_each_interval() {
 }
 
 #[test]
+fn nothing_is_cut_at_any_width() {
+    let pages: [(&str, RunResult); 8] = [
+        ("stall", samples::stall()),
+        ("nothing", samples::nothing()),
+        ("cut short", samples::cut_short()),
+        ("parts", samples::parts()),
+        ("watched", samples::watched()),
+        ("scenarios", samples::scenarios()),
+        ("wide", samples::wide()),
+        ("hostile", samples::hostile()),
+    ];
+    browser::nothing_is_cut(&pages.map(|(name, result)| (name, page(&result))));
+}
+
+#[test]
 fn metrics_that_a_source_recorded() {
     let page = page(&samples::recorded());
     let (_, rest) = page.split_once("<h2>Custom metrics</h2>").unwrap();
     let (section, _) = rest.split_once("</section>").unwrap();
     insta::assert_snapshot!(section);
-    assert!(!super::page(&samples::bare()).contains("Custom metrics"));
+    assert!(!super::page(&samples::bare(), None).contains("Custom metrics"));
 }
 
 #[test]
@@ -99,7 +156,7 @@ fn a_page_says_what_the_text_says() {
     for part in ["SUSPECT", "97 % of its CPU", "179", "truncated_body", "tester paused", "target"] {
         assert!(page.contains(part), "{part}");
     }
-    let cut = super::page(&samples::cut_short());
+    let cut = super::page(&samples::cut_short(), None);
     assert!(cut.contains("interrupted after") && cut.contains("Warm-up"));
 }
 

@@ -97,24 +97,25 @@ impl Chart<'_> {
         push(page, format_args!("<figure class=\"chart{low}\" id=\"{}\">\n", self.id));
         push(page, format_args!("<figcaption><h3>{}</h3>", Escaped(self.title)));
         self.legend(page);
+        let room = self.room();
         match self.group {
             Some(group) => push(
                 page,
                 format_args!(
                     "<p class=\"readout\" aria-hidden=\"true\"></p></figcaption>\n\
-                     <div class=\"plot\" data-chart=\"{}\" data-group=\"{group}\">\n",
+                     <div class=\"plot\"{room} data-chart=\"{}\" data-group=\"{group}\">\n",
                     self.id
                 ),
             ),
-            None => page.push_str("</figcaption>\n<div class=\"plot\">\n"),
+            None => push(page, format_args!("</figcaption>\n<div class=\"plot\"{room}>\n")),
         }
         self.drawing(page);
         for mark in &self.marks {
             let (left, bottom) = (percent(mark.at.0), percent(mark.at.1));
             mark.look.write(&format!("left:{left};bottom:{bottom}"), &mark.title, page);
         }
-        labels(page, "y", &self.y.ticks, |tick| format!("bottom:{}", percent(tick.at)));
-        labels(page, "x", &self.x.ticks, |tick| format!("left:{}", percent(tick.at)));
+        labels(page, "y", self.y.ticks.iter().map(|tick| (tick, "")), "bottom");
+        labels(page, "x", self.x.ticks.iter().zip(classes(&self.x.ticks)), "left");
         if self.group.is_some() {
             page.push_str("<div class=\"cursor\" hidden></div>");
         }
@@ -123,6 +124,13 @@ impl Chart<'_> {
             push(page, format_args!("<p class=\"how\">{}</p>\n", Escaped(self.how)));
         }
         page.push_str("</figure>\n");
+    }
+
+    /// The room for the labels of the vertical axis, where they need more than usual.
+    fn room(&self) -> String {
+        let widest_px = self.y.ticks.iter().map(width_px).fold(0.0, f64::max);
+        let is_wide = widest_px > LABELS_PX;
+        if is_wide { format!(" style=\"--y:{widest_px:.0}px\"") } else { String::new() }
     }
 
     fn legend(&self, page: &mut String) {
@@ -193,14 +201,117 @@ impl Chart<'_> {
     }
 }
 
-fn labels(page: &mut String, axis: &str, ticks: &[Tick], place: impl Fn(&Tick) -> String) {
+fn labels<'a>(
+    page: &mut String,
+    axis: &str,
+    ticks: impl Iterator<Item = (&'a Tick, &'static str)>,
+    side: &str,
+) {
     push(page, format_args!("<div class=\"{axis}\" aria-hidden=\"true\">"));
-    for tick in ticks.iter().filter(|tick| !tick.label.is_empty()) {
-        let minor = if tick.minor { " class=\"minor\"" } else { "" };
-        let label = Escaped(&tick.label);
-        push(page, format_args!("<span{minor} style=\"{}\">{label}</span>", place(tick)));
+    for (tick, class) in ticks.filter(|(tick, class)| !tick.label.is_empty() && *class != NOWHERE) {
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let (label, at) = (Escaped(&tick.label), percent(tick.at));
+        push(page, format_args!("<span{class} style=\"{side}:{at}\">{label}</span>"));
     }
     page.push_str("</div>\n");
+}
+
+/// The class of a label that no chart has room for.
+const NOWHERE: &str = "none";
+
+/// The usual room for the labels of a vertical axis.
+const LABELS_PX: f64 = 54.0;
+
+/// A letter of a label, with wide letters.
+const LETTER_PX: f64 = 7.4;
+
+/// Between two labels.
+const GAP_PX: f64 = 7.0;
+
+/// How far a label may reach beyond the end of its axis.
+const BEYOND_PX: f64 = 30.0;
+
+/// The least widths of plots, and the class of labels that have room from there on. The style hides
+/// them in narrower charts.
+const WIDTHS_PX: [(f64, &str); 3] = [(215.0, ""), (380.0, "m"), (600.0, "l")];
+
+fn width_px(tick: &Tick) -> f64 {
+    tick.label.chars().count() as f64 * LETTER_PX
+}
+
+/// The classes of the labels of a horizontal axis: in which charts each has room beside the others.
+fn classes(ticks: &[Tick]) -> Vec<&'static str> {
+    let labelled: Vec<usize> = (0..ticks.len()).filter(|i| !ticks[*i].label.is_empty()).collect();
+    let mut classes = vec![NOWHERE; ticks.len()];
+    let mut shown = if is_even(ticks, &labelled) { labelled } else { in_order(ticks, labelled) };
+    // From the widest to the narrowest, because a narrow chart has no label that a wide one lacks.
+    for (plot_px, class) in WIDTHS_PX.into_iter().rev() {
+        shown = match is_even(ticks, &shown) {
+            true => every_nth(ticks, &shown, plot_px),
+            false => as_many_as_fit(ticks, &shown, plot_px),
+        };
+        for i in &shown {
+            classes[*i] = class;
+        }
+    }
+    for (_, class) in ticks.iter().zip(&mut classes).filter(|(tick, _)| is_shifted(tick)) {
+        let shifted = [("", "end"), ("m", "end m"), ("l", "end l")];
+        *class = shifted.iter().find(|(it, _)| it == class).map_or(NOWHERE, |(_, end)| end);
+    }
+    classes
+}
+
+/// Whether labels stand at equal distances.
+fn is_even(ticks: &[Tick], labels: &[usize]) -> bool {
+    let gaps = labels.windows(2).map(|pair| ticks[pair[1]].at - ticks[pair[0]].at);
+    let first = gaps.clone().next().unwrap_or_default();
+    first > 0.0 && gaps.into_iter().all(|gap| (gap - first).abs() < 1e-6)
+}
+
+/// Labels in the order of their weight: the last, those that are not minor, the others.
+fn in_order(ticks: &[Tick], mut labels: Vec<usize>) -> Vec<usize> {
+    let last = labels.last().copied();
+    labels.sort_by_key(|i| (Some(*i) != last || ticks[*i].minor, ticks[*i].minor));
+    labels
+}
+
+/// Every label, or every second, or third, as there is room.
+fn every_nth(ticks: &[Tick], labels: &[usize], plot_px: f64) -> Vec<usize> {
+    let nth = |n: usize| labels.iter().copied().step_by(n).collect::<Vec<_>>();
+    let has_room = |labels: &Vec<usize>| {
+        let mut pairs = labels.windows(2);
+        pairs.all(|pair| is_apart(&ticks[pair[0]], &ticks[pair[1]], plot_px))
+    };
+    (1..=labels.len()).map(nth).find(has_room).unwrap_or_default()
+}
+
+/// One label after another, where it has room beside those before it.
+fn as_many_as_fit(ticks: &[Tick], labels: &[usize], plot_px: f64) -> Vec<usize> {
+    let mut placed: Vec<usize> = Vec::new();
+    for i in labels {
+        if placed.iter().all(|other| is_apart(&ticks[*i], &ticks[*other], plot_px)) {
+            placed.push(*i);
+        }
+    }
+    placed
+}
+
+/// Whether two labels do not touch along an axis of a length.
+fn is_apart(one: &Tick, other: &Tick, plot_px: f64) -> bool {
+    let ((from, to), (other_from, other_to)) = (span_px(one, plot_px), span_px(other, plot_px));
+    to + GAP_PX <= other_from || other_to + GAP_PX <= from
+}
+
+/// Where a label lies along an axis of a length.
+fn span_px(tick: &Tick, plot_px: f64) -> (f64, f64) {
+    let (at, width_px) = (tick.at * plot_px, width_px(tick));
+    let to = if is_shifted(tick) { at + BEYOND_PX } else { at + width_px / 2.0 };
+    (to - width_px, to)
+}
+
+/// Whether a label would reach too far beyond the end of its axis.
+fn is_shifted(tick: &Tick) -> bool {
+    tick.at > 0.995 && width_px(tick) / 2.0 > BEYOND_PX
 }
 
 /// A share as a length of the style sheet.
@@ -257,6 +368,24 @@ mod tests {
     }
 
     #[test]
+    fn labels_have_room_in_every_chart() {
+        let shown = |axis: &Axis, least: &[&str]| {
+            let ticks = axis.ticks.iter().zip(classes(&axis.ticks));
+            let ticks =
+                ticks.filter(|(tick, class)| !tick.label.is_empty() && least.contains(class));
+            ticks.map(|(tick, _)| tick.label.clone()).collect::<Vec<_>>().join(", ")
+        };
+        let seconds = Axis::time(10_000_000_000);
+        assert_eq!(shown(&seconds, &["", "end"]), "0 s, 2 s, 4 s, 6 s, 8 s, 10 s");
+        assert_eq!(shown(&seconds, &["", "end", "m", "l"]).split(", ").count(), 11);
+        let quantiles = Axis::quantiles(10_000_000);
+        assert_eq!(shown(&quantiles, &["", "end"]), "50 %, 99 %, 99.99999 %");
+        let rates = Axis::from_zero(12_345_678.0, crate::page::scale::rate_name);
+        assert_eq!(shown(&rates, &["", "end"]), "0, 10 000 000");
+        assert_eq!(classes(&[]), Vec::<&str>::new());
+    }
+
+    #[test]
     fn a_chart() {
         let (x, y) = (Axis::time(2_000_000_000), Axis::durations(1_000, 9_000));
         let chart = Chart {
@@ -287,8 +416,8 @@ mod tests {
         <rect class="band" x="250.0" width="2.0" height="1000"/><path class="grid" d="M0 1000H1000M0 699H1000M0 301H1000M0 0H1000M0.0 0V1000M100.0 0V1000M200.0 0V1000M300.0 0V1000M400.0 0V1000M500.0 0V1000M600.0 0V1000M700.0 0V1000M800.0 0V1000M900.0 0V1000M1000.0 0V1000"/><path class="axis" d="M0 0V1000H1000"/>
         <path class="s-p99" d="M0.0 500L1000.0 500"/>
         </svg>
-        <div class="y" aria-hidden="true"><span style="bottom:0.00%">1 µs</span><span class="minor" style="bottom:30.10%">2 µs</span><span class="minor" style="bottom:69.90%">5 µs</span><span style="bottom:100.00%">10 µs</span></div>
-        <div class="x" aria-hidden="true"><span style="left:0.00%">0.0 s</span><span class="minor" style="left:10.00%">0.2 s</span><span style="left:20.00%">0.4 s</span><span class="minor" style="left:30.00%">0.6 s</span><span style="left:40.00%">0.8 s</span><span class="minor" style="left:50.00%">1.0 s</span><span style="left:60.00%">1.2 s</span><span class="minor" style="left:70.00%">1.4 s</span><span style="left:80.00%">1.6 s</span><span class="minor" style="left:90.00%">1.8 s</span><span style="left:100.00%">2.0 s</span></div>
+        <div class="y" aria-hidden="true"><span style="bottom:0.00%">1 µs</span><span style="bottom:30.10%">2 µs</span><span style="bottom:69.90%">5 µs</span><span style="bottom:100.00%">10 µs</span></div>
+        <div class="x" aria-hidden="true"><span style="left:0.00%">0.0 s</span><span class="l" style="left:10.00%">0.2 s</span><span class="m" style="left:20.00%">0.4 s</span><span class="l" style="left:30.00%">0.6 s</span><span style="left:40.00%">0.8 s</span><span class="l" style="left:50.00%">1.0 s</span><span class="m" style="left:60.00%">1.2 s</span><span class="l" style="left:70.00%">1.4 s</span><span style="left:80.00%">1.6 s</span><span class="l" style="left:90.00%">1.8 s</span><span class="m" style="left:100.00%">2.0 s</span></div>
         <div class="cursor" hidden></div></div>
         <p class="how">Look.</p>
         </figure>

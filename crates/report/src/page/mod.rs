@@ -4,14 +4,19 @@
 //! A page is one file that loads nothing. A content security policy ensures that, whatever text
 //! from outside it contains.
 
+#[cfg(test)]
+pub(crate) mod browser;
 pub(crate) mod chart;
 #[cfg(test)]
 pub(crate) mod checks;
 pub(crate) mod escape;
+pub(crate) mod fit;
 pub(crate) mod scale;
 pub(crate) mod table;
 
 use std::fmt::Write as _;
+
+use plimsoll_core::environment::Environment;
 
 use escape::Escaped;
 
@@ -23,8 +28,18 @@ pub(crate) fn push(page: &mut String, text: std::fmt::Arguments<'_>) {
     page.write_fmt(text).expect("writing to a string cannot fail");
 }
 
+/// The host: a line on screen, with everything that is known of it folded behind.
+pub(crate) fn host(host: &Environment, page: &mut String) {
+    let line = table::clipped(&crate::host::line(host));
+    let clip = |(name, value): (String, String)| (table::clipped(&name), value);
+    // The flags of a CPU are long, and all of them count.
+    let rows = crate::host::whole(host).into_iter().map(clip).collect();
+    table::folded("The host", &line, rows, page);
+}
+
 /// Everything before the body: `style` is the page's own, after that of all.
 pub(crate) fn head(title: &str, style: &str, page: &mut String) {
+    let stacked = fit::style();
     push(
         page,
         format_args!(
@@ -34,7 +49,7 @@ pub(crate) fn head(title: &str, style: &str, page: &mut String) {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n\
-             <style>\n{STYLE}{style}</style>\n</head>\n",
+             <style>\n{STYLE}{stacked}{style}</style>\n</head>\n",
             Escaped(title)
         ),
     );

@@ -290,25 +290,6 @@ pub(super) fn setting_words(study: &Study) -> Vec<String> {
     words
 }
 
-/// All that is known of the host.
-pub(super) fn environment(study: &Study) -> Vec<(String, String)> {
-    let host = &study.environment;
-    let text = |name: &str, value: String| (name.to_owned(), value);
-    let cpus = format!("{} of {} may be used", host.cores_allowed, host.cores);
-    let mut rows = vec![
-        text("system", host.os.clone()),
-        text("kernel", host.kernel.clone()),
-        text("CPU", host.cpu.clone()),
-        text("CPUs", cpus),
-        text("memory", format_bytes(host.memory_bytes)),
-        text("governor", host.governor.clone().unwrap_or_default()),
-        text("hypervisor", host.hypervisor.clone().unwrap_or_default()),
-    ];
-    rows.extend(crate::host::rows(host));
-    rows.retain(|(_, value)| !value.is_empty());
-    rows
-}
-
 /// What was decided, in a word or two. A mark of doubt stands behind what is decided by itself.
 pub(super) fn decision_words(measure: Measure, comparison: &Comparison) -> String {
     let (better, worse) = match measure {

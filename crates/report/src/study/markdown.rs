@@ -218,7 +218,7 @@ fn subjects(study: &Study) -> String {
 }
 
 fn environment(study: &Study) -> String {
-    let pairs = facts::environment(study);
+    let pairs = crate::host::whole(&study.environment);
     let row = |(name, value): &(String, String)| vec![prose(name), prose(value)];
     let rows: Vec<Vec<String>> = pairs.iter().map(row).collect();
     format!(

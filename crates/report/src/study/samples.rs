@@ -228,6 +228,25 @@ pub(crate) fn large() -> Study {
     study
 }
 
+/// Every column there is, and names without a space.
+pub(crate) fn crowded() -> Study {
+    let mut study = echo();
+    let columns = "rate responses p50 p90 p99 p99.9 service.p99 p99/p50 mean max errors cpu \
+                   cpu_per_request rss pss processes threads connections tester_cpu tester_rss";
+    let columns = columns.split_whitespace().map(|name| name.parse().expect("a column"));
+    study.columns = columns.collect();
+    let long = "registry.example.com/team/http-echo@sha256-0f1e2d3c4b5a69788796a5b4c3d2e1f0";
+    let rename = |name: &mut String| {
+        if name == "http-echo" {
+            long.clone_into(name);
+        }
+    };
+    study.servers.iter_mut().for_each(|server| rename(&mut server.name));
+    study.cases.iter_mut().for_each(|case| rename(&mut case.server));
+    study.servers[0].command = format!("{long} --{}", "x".repeat(200));
+    study
+}
+
 /// What would break out of any view that lets it.
 pub(crate) const HOSTILE: &str =
     "</script><script>alert('x')</script> | `\"=1+1\" \u{1b}[31m\u{202e}";

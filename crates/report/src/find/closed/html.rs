@@ -200,9 +200,10 @@ fn settings(found: &ClosedDocument, page: &mut String) {
         ("quick probes", format_duration(settings.quick_ns)),
         ("holds", format_duration(settings.hold_ns)),
         ("budget", settings.budget_ns.map_or_else(|| "none".to_owned(), format_duration)),
-        ("host", format!("{}, {}", found.environment.cpu, found.environment.kernel)),
     ];
     page.push_str("<section>\n<h2>How it was measured</h2>\n<div class=\"tables\">\n");
     pairs("The search", rows, page);
-    page.push_str("</div>\n</section>\n");
+    page.push_str("</div>\n");
+    crate::page::host(&found.environment, page);
+    page.push_str("</section>\n");
 }

@@ -7,7 +7,7 @@ use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::result::{Environment, Tool};
 
 use super::*;
-use crate::page::checks;
+use crate::page::{browser, checks};
 use crate::text::Style;
 
 /// The document of a search that was led to its end, or stopped after a number of probes. Above
@@ -88,6 +88,17 @@ fn each_ending_has_its_headline() {
         let (mark, _) = word.split_once(" · ").unwrap();
         assert!(answer_words(&document).starts_with(&mark.to_lowercase()), "{word}");
     }
+}
+
+#[test]
+fn nothing_is_cut_at_any_width() {
+    let pages = [
+        ("whole", found(settings(), 100, 1000)),
+        ("spoilt", found(settings(), 100, 8)),
+        ("nothing", found(settings(), 0, 1000)),
+    ];
+    let html = |found: &ClosedDocument| shown(|out| write_html(found, out).unwrap());
+    browser::nothing_is_cut(&pages.map(|(name, found)| (name, html(&found))));
 }
 
 #[test]

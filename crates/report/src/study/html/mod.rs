@@ -200,11 +200,9 @@ fn subjects(study: &Study, page: &mut String) {
     Table { caption: "Servers", head: &head("version"), rows, note: "" }.write(page);
     let rows = study.loads.iter().map(load).collect();
     Table { caption: "Loads", head: &head("tester"), rows, note: "" }.write(page);
-    let environment = facts::environment(study);
-    let environment = environment.iter().map(|(name, value)| (name.as_str(), clipped(value)));
-    pairs("The host", environment.collect(), page);
     let words = format!("{}, with the suite {}", facts::again(study), study.name);
     pairs("Run it again", vec![("", words), ("", facts::repeats_words(study))], page);
+    crate::page::host(&study.environment, page);
     page.push_str("</section>\n");
 }
 

@@ -5,6 +5,7 @@ use plimsoll_core::study::{Case, Column, Study};
 
 use super::looks::Looks;
 use crate::page::escape::Escaped;
+use crate::page::fit::{Fit, ROOM_EM, is_unbroken, of_figure, of_text, of_words};
 use crate::page::push;
 use crate::page::table::clipped;
 use crate::study::facts::{self, ALL, NO_FIGURE, Row, cell, heading, interval_words, legend};
@@ -17,11 +18,15 @@ pub(super) fn write(study: &Study, looks: &Looks<'_>, page: &mut String) {
         page.push_str("<section>\n<h2>Results</h2>\n<p class=\"note\">None yet.</p>\n</section>\n");
         return;
     }
-    page.push_str(
-        "<section>\n<h2>Results</h2>\n<div class=\"table\"><table class=\"results sortable\">\n\
-         <thead><tr>",
+    let attributes = fit(study, &rows).attributes("results sortable");
+    push(
+        page,
+        format_args!(
+            "<section>\n<h2>Results</h2>\n<div class=\"table\">\
+             <table{attributes}>\n<thead><tr>"
+        ),
     );
-    for name in ["#", "Load", "Tester", "Server", VERDICT] {
+    for name in NAMES {
         push(page, format_args!("<th scope=\"col\">{name}</th>"));
     }
     for column in &study.columns {
@@ -45,6 +50,43 @@ pub(super) fn write(study: &Study, looks: &Looks<'_>, page: &mut String) {
     page.push_str("</div>\n</section>\n");
 }
 
+/// The heads before those of the figures.
+const NAMES: [&str; 5] = ["#", "Load", "Tester", "Server", VERDICT];
+
+/// Letters of an interval, which is set smaller than its median.
+const INTERVAL_SIZE: f64 = 0.79;
+
+/// The width that the table needs.
+fn fit(study: &Study, rows: &[Row<'_>]) -> Fit {
+    let widest = |head: &str, of: &dyn Fn(&Row<'_>) -> f64| {
+        rows.iter().map(of).fold(of_words(head) + SORTS_EM, f64::max)
+    };
+    let mut widths_em: Vec<f64> = vec![
+        widest(NAMES[0], &|row| of_figure(&row.number.to_string())),
+        widest(NAMES[1], &|row| of_text(row.load)),
+        widest(NAMES[2], &|row| of_text(row.tester)),
+        // A drawing stands before the name.
+        widest(NAMES[3], &|row| of_text(row.server) + SORTS_EM),
+        widest(NAMES[4], &|row| {
+            row.content.as_ref().map_or(0.0, |case| of_text(&verdict_words(study, case)))
+        }),
+    ];
+    for column in &study.columns {
+        let of_case = |case: &Case| {
+            let median = case.middle(column).map(|middle| cell(column, middle.median));
+            let interval = interval_words(case, column).unwrap_or_default();
+            let median_em = of_figure(&median.unwrap_or_default());
+            median_em.max(of_figure(&interval) * INTERVAL_SIZE)
+        };
+        let of_row = |row: &Row<'_>| row.content.as_ref().map_or(0.0, |case| of_case(case));
+        widths_em.push(widest(&heading(column), &of_row));
+    }
+    Fit::of(widths_em.into_iter().map(|em| [em, em.min(ROOM_EM)]))
+}
+
+/// The arrow of a head that sorts.
+const SORTS_EM: f64 = 1.3;
+
 /// How a row stands out.
 fn class(case: &Case) -> &'static str {
     match Standing::of_case(case) {
@@ -55,17 +97,14 @@ fn class(case: &Case) -> &'static str {
 }
 
 fn write_row(study: &Study, row: &Row<'_>, looks: &Looks<'_>, page: &mut String) {
-    let names = [row.load, row.tester].map(clipped);
-    push(
-        page,
-        format_args!(
-            "<td class=\"n\" data-v=\"{0}\">{0}</td><td>{1}</td><td>{2}</td>",
-            row.number,
-            Escaped(&names[0]),
-            Escaped(&names[1])
-        ),
-    );
-    page.push_str("<th scope=\"row\">");
+    push(page, format_args!("<td class=\"n\" data-l=\"#\" data-v=\"{0}\">{0}</td>", row.number));
+    for (label, name) in NAMES.into_iter().skip(1).zip([row.load, row.tester]) {
+        let class = if is_unbroken(name) { " class=\"t w\"" } else { "" };
+        let name = clipped(name);
+        push(page, format_args!("<td{class} data-l=\"{label}\">{}</td>", Escaped(&name)));
+    }
+    let class = if is_unbroken(row.server) { " class=\"w\"" } else { "" };
+    push(page, format_args!("<th scope=\"row\"{class}>"));
     if row.content.is_ok() && row.server != ALL {
         looks.look(row.server).write("", "", page);
     }
@@ -73,7 +112,13 @@ fn write_row(study: &Study, row: &Row<'_>, looks: &Looks<'_>, page: &mut String)
     match &row.content {
         Ok(case) => {
             let verdict = verdict_words(study, case);
-            push(page, format_args!("<td class=\"verdict\">{}</td>", Escaped(&verdict)));
+            push(
+                page,
+                format_args!(
+                    "<td class=\"verdict\" data-l=\"{VERDICT}\">{}</td>",
+                    Escaped(&verdict)
+                ),
+            );
             for column in &study.columns {
                 value(case, column, page);
             }
@@ -94,12 +139,13 @@ fn write_row(study: &Study, row: &Row<'_>, looks: &Looks<'_>, page: &mut String)
 }
 
 fn value(case: &Case, column: &Column, page: &mut String) {
+    push(page, format_args!("<td class=\"n\" data-l=\"{}\"", Escaped(&heading(column))));
     let Some(middle) = case.middle(column) else {
-        push(page, format_args!("<td class=\"n\">{NO_FIGURE}</td>"));
+        push(page, format_args!(">{NO_FIGURE}</td>"));
         return;
     };
     let median = cell(column, middle.median);
-    push(page, format_args!("<td class=\"n\" data-v=\"{}\">{}", middle.median, Escaped(&median)));
+    push(page, format_args!(" data-v=\"{}\">{}", middle.median, Escaped(&median)));
     if let Some(words) = interval_words(case, column) {
         push(page, format_args!("<small>{}</small>", Escaped(&words)));
     }

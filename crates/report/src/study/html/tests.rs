@@ -2,7 +2,7 @@
 //! to judge.
 
 use super::*;
-use crate::page::checks;
+use crate::page::{browser, checks};
 use crate::study::samples;
 
 fn all() -> Vec<Study> {
@@ -20,6 +20,18 @@ fn pages_are_well_formed_and_need_nothing_else() {
     for study in all() {
         checks::self_contained(&page(&study));
     }
+}
+
+#[test]
+fn nothing_is_cut_at_any_width() {
+    let pages: [(&str, Study); 5] = [
+        ("doubtful", samples::doubtful()),
+        ("small", samples::small()),
+        ("nothing", samples::nothing()),
+        ("crowded", samples::crowded()),
+        ("hostile", samples::hostile()),
+    ];
+    browser::nothing_is_cut(&pages.map(|(name, study)| (name, page(&study))));
 }
 
 #[test]
@@ -58,8 +70,8 @@ fn a_page_says_what_the_text_says() {
     for part in [
         "skipped: no program `pipy` in PATH",
         "skipped: excluded: it closes each connection late",
-        "<td class=\"verdict\">FAILED 1/5</td>",
-        "<td class=\"verdict\">suspect 1/5</td>",
+        "<td class=\"verdict\" data-l=\"Verdict\">FAILED 1/5</td>",
+        "<td class=\"verdict\" data-l=\"Verdict\">suspect 1/5</td>",
         "97 % of its CPU",
         "panic: runtime error: out of memory\n",
         "82 012<small>80 970 – 82 322</small>",
@@ -91,9 +103,9 @@ fn a_page_speaks_of_the_repeats_there_are() {
 fn runs_that_do_not_count_are_marked_and_win_nothing() {
     let page = page(&samples::doubtful());
     for part in [
-        "<tr class=\"invalid\"><td class=\"n\" data-v=\"3\">3</td>",
-        "<td class=\"verdict\">INVALID 2/3</td>",
-        "<td class=\"verdict\">FAILED</td><td class=\"n\">–</td>",
+        "<tr class=\"invalid\"><td class=\"n\" data-l=\"#\" data-v=\"3\">3</td>",
+        "<td class=\"verdict\" data-l=\"Verdict\">INVALID 2/3</td>",
+        "<td class=\"verdict\" data-l=\"Verdict\">FAILED</td><td class=\"n\" data-l=\"QPS\">–</td>",
         "<small>INVALID 2/3</small></th><td class=\"bar\">",
         "because no run counts: plimsoll (INVALID)",
     ] {
