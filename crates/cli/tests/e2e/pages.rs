@@ -57,7 +57,11 @@ fn nothing_is_cut_in_pages_of_real_runs() {
     let staged = ["--stages", "500ms@50..200,500ms@200", "--targets", "targets.http"];
     let kinds: [(&str, Vec<&str>); 6] = [
         ("plain", vec!["run", "-n", "100", &plain]),
-        ("staged", [&["run", "--gate", "p99.9@endpoint:none<1ms"], &staged[..]].concat()),
+        (
+            "staged",
+            [&["run", "--gate", "service.p99.9@endpoint:GET /status/503<1us"], &staged[..]]
+                .concat(),
+        ),
         ("scenarios", vec!["run", "scenarios.toml"]),
         ("script", vec!["run", "-e", &environment, "script.js"]),
         ("find", [&["find", "--max-rate", "400", "--slo", "p99<1s", &plain], &quick[..]].concat()),
