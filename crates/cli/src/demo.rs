@@ -7,14 +7,16 @@ use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::units::format_ns;
 use plimsoll_core::{Plan, RunResult};
+use plimsoll_report::html;
 use plimsoll_report::text::wrap;
 use plimsoll_runner::Beside;
 use plimsoll_server::{Faults, Role, ServeOptions, ServerOptions, Stall, start};
 
 use crate::args::DemoFlags;
+use crate::demo_story::{Asked, story};
 use crate::exit::{self, Exit};
 use crate::output_args::{Format, OutputFlags};
-use crate::outputs::{Outputs, is_stdout};
+use crate::outputs::{Outputs, format, is_stdout};
 use crate::run::{Loaded, Shown, load};
 use crate::terminal::columns;
 
@@ -51,7 +53,18 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<ExitCode, Exit> {
     let mut nowhere = Outputs::open(&OutputFlags { quiet: true, ..OutputFlags::default() })?;
     let at_ns = CLOSED_DURATION_NS / 2;
     let closed = stalled(at_ns, CLOSED_DURATION_NS, None, &mut nowhere)?;
-    outputs.write(&open.ran.result)?;
+    let asked = Asked {
+        rate_uhz: RATE_UHZ,
+        duration_ns: DURATION_NS,
+        connections: CONNECTIONS,
+        stall_at_ns: STALL_AT_NS,
+        stall_ns: STALL_NS,
+    };
+    let story = story(&asked, &open.ran.result, &closed.ran.result);
+    outputs.write_with(|kind, out, style| match kind {
+        Format::Html => html::write_told(&open.ran.result, &story, out),
+        other => format(other, &open.ran.result, out, style),
+    })?;
     lesson(&open.ran.result, &closed.ran.result, flags)?;
     Ok(closed.caught.code().unwrap_or(ExitCode::SUCCESS))
 }

@@ -9,6 +9,7 @@ mod conformance;
 mod conformance_args;
 mod connection_args;
 mod demo;
+mod demo_story;
 mod dialects;
 mod doctor;
 mod document;

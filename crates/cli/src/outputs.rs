@@ -274,7 +274,16 @@ fn write(output: Output, report: impl Fn(&mut dyn Write) -> io::Result<()>) -> i
     }
 }
 
-fn format(format: Format, result: &RunResult, out: &mut dyn Write, style: Style) -> io::Result<()> {
+/// Writes a report in a format.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn format(
+    format: Format,
+    result: &RunResult,
+    out: &mut dyn Write,
+    style: Style,
+) -> io::Result<()> {
     match format {
         Format::Text => text::write(result, out, style),
         Format::Json => json::write(result, out),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::browser::nothing_is_cut;
 use crate::programs::share_with;
 use crate::support::{plimsoll, run};
 
@@ -23,12 +24,26 @@ fn the_demo_ends_with_a_report_a_lesson_and_a_page_that_a_browser_shows() {
     let waited = text.split("had to wait: p99 ").nth(1).and_then(|rest| rest.split(' ').next());
     let waited_ms: f64 = waited.and_then(|word| word.parse().ok()).expect("a p99");
     assert!((194.0..300.0).contains(&waited_ms), "{text}");
-    let page = shown_by_chromium(&directory.path().join("plimsoll-demo.html"));
+    let file = directory.path().join("plimsoll-demo.html");
+    let page = shown_by_chromium(&file);
     assert!(page.to_lowercase().contains(&verdict.to_lowercase()), "the verdict {verdict}");
     assert!(page.matches("<svg").count() >= 3, "charts");
     for word in ["10 000", "p99", "<h1", "</html>"] {
         assert!(page.contains(word), "no {word} in the page");
     }
+    // The story comes first, with the figures of this run and links to charts that are there.
+    let (story, report) = page.split_once("</section>").expect("a section");
+    let story = story.split_once("class=\"story\"").expect("a story").1;
+    for word in ["1 000 requests per second", "stood still for 300ms", "took longer than", "p99"] {
+        assert!(story.contains(word), "no {word} in {story}");
+    }
+    let links: Vec<&str> = story.split("href=\"#").skip(1).collect();
+    assert_eq!(links.len(), 3, "{story}");
+    for id in links.iter().filter_map(|link| link.split('"').next()) {
+        assert!(report.contains(&format!("id=\"{id}\"")), "no {id} in the page");
+    }
+    let written = std::fs::read_to_string(&file).expect("the page");
+    nothing_is_cut(&[("demo", written)]);
     let shown = without_scripts(&page);
     for wrong in ["NaN", "undefined", "Infinity"] {
         assert!(!shown.contains(wrong), "{wrong} in the page");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::browser::nothing_is_cut;
 use crate::programs::turn_with;
 use crate::support::{check_schema, plimsoll, run};
 
@@ -34,7 +35,9 @@ fn the_shortest_suite_runs_and_is_compared_with_itself() {
         assert!(said.contains("4 cases: 4 can't tell"), "{said}");
         assert_eq!(said.contains("UNDECIDED, all 4 limits"), code == 4, "{said}");
     }
-    shown(&folder.path().join("one/report.html"));
+    let page = folder.path().join("one/report.html");
+    shown(&page);
+    nothing_is_cut(&[("lab", fs::read_to_string(page).expect("a page"))]);
 }
 
 /// Every case was measured, its server watched, and the reports are there.

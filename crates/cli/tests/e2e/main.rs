@@ -23,11 +23,15 @@ mod lab;
 mod monitor;
 mod nginx;
 mod outputs;
+mod pages;
 mod programs;
 mod receivers;
 mod serve;
 mod stop;
 mod websocket_peers;
+
+#[path = "../../../report/src/page/browser.rs"]
+mod browser;
 
 #[path = "../cli/support/mod.rs"]
 mod support;

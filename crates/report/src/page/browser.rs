@@ -2,7 +2,7 @@
 //!
 //! One Chromium holds every page in frames of every width, measures them when all are loaded, and
 //! prints what it found. Frames stand for windows because a browser's own window has a least width.
-//! Tests of other crates include this file, so it needs nothing of this one.
+//! The end-to-end tests of the program include this file, so it needs nothing of this crate.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -46,7 +46,7 @@ pub(crate) fn nothing_is_cut(pages: &[(&str, String)]) {
 }
 
 /// What is cut: a line for each part, with its page and the width.
-fn cut(pages: &[(&str, String)]) -> Vec<String> {
+pub(crate) fn cut(pages: &[(&str, String)]) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("frames.html");
     // A page ends the script that holds it, unless its tags look otherwise.
@@ -84,34 +84,4 @@ fn dump(file: &Path, profile: &Path) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {errors}", output.status);
     String::from_utf8(output.stdout).expect("text")
-}
-
-/// The measuring itself finds what is cut: a wide table, a clipped word, a label beyond the edge.
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_cut_is_found() {
-        if !is_here() {
-            return;
-        }
-        let page = |body: &str| format!("<!doctype html><body style=\"margin:0\">{body}");
-        let fine = "<table><tr><th>a</th><td>b</td></tr></table>";
-        let wide = "<div style=\"overflow-x:auto\"><table style=\"width:500px\"><tr><td>b</td></tr>\
-                    </table></div>";
-        let clipped = "<p style=\"width:40px;overflow:hidden;white-space:nowrap\">a long word</p>";
-        let folded = format!("<details><summary>more</summary>{wide}</details>");
-        let label = "<figure style=\"margin:0\"><div class=\"plot\" style=\"position:relative\">\
-                     <div class=\"x\"><span style=\"position:absolute;left:95%;white-space:nowrap\">\
-                     a label beyond the edge</span></div></div></figure>";
-        let drawn = "<figure style=\"margin:0\"><svg width=\"60\" height=\"20\"><text x=\"50\" \
-                     y=\"15\">a text</text></svg></figure>";
-        let counts = [fine, wide, clipped, &folded, label, drawn].map(|body| {
-            let found = cut(&[("page", page(body))]);
-            found.iter().filter(|line| line.starts_with("page at 360: ")).count()
-        });
-        assert_eq!(counts[0], 0);
-        assert!(counts[1..].iter().all(|count| *count > 0), "{counts:?}");
-    }
 }

@@ -139,3 +139,32 @@ pub(crate) fn contrast(a: [f64; 3], b: [f64; 3]) -> f64 {
     let (a, b) = (luminance(a) + 0.05, luminance(b) + 0.05);
     a.max(b) / a.min(b)
 }
+
+/// The measuring itself finds what is cut: a wide table, a clipped word, a label beyond the edge.
+mod tests {
+    use crate::page::browser::{cut, is_here};
+
+    #[test]
+    fn what_is_cut_is_found() {
+        if !is_here() {
+            return;
+        }
+        let page = |body: &str| format!("<!doctype html><body style=\"margin:0\">{body}");
+        let fine = "<table><tr><th>a</th><td>b</td></tr></table>";
+        let wide = "<div style=\"overflow-x:auto\"><table style=\"width:500px\"><tr><td>b</td></tr>\
+                    </table></div>";
+        let clipped = "<p style=\"width:40px;overflow:hidden;white-space:nowrap\">a long word</p>";
+        let folded = format!("<details><summary>more</summary>{wide}</details>");
+        let label = "<figure style=\"margin:0\"><div class=\"plot\" style=\"position:relative\">\
+                     <div class=\"x\"><span style=\"position:absolute;left:95%;white-space:nowrap\">\
+                     a label beyond the edge</span></div></div></figure>";
+        let drawn = "<figure style=\"margin:0\"><svg width=\"60\" height=\"20\"><text x=\"50\" \
+                     y=\"15\">a text</text></svg></figure>";
+        let counts = [fine, wide, clipped, &folded, label, drawn].map(|body| {
+            let found = cut(&[("page", page(body))]);
+            found.iter().filter(|line| line.starts_with("page at 360: ")).count()
+        });
+        assert_eq!(counts[0], 0);
+        assert!(counts[1..].iter().all(|count| *count > 0), "{counts:?}");
+    }
+}
