@@ -12,6 +12,7 @@
 
 mod network;
 mod script;
+mod slot;
 
 use std::collections::VecDeque;
 use std::io;
@@ -28,8 +29,9 @@ use crate::driver::{
 use crate::route::Route;
 use crate::taken::taken_ns;
 use crate::tcp_info::TcpInfo;
-use network::{End, Network, Notice, START_NS};
+use network::{Network, Notice, START_NS};
 pub use script::{Peer, PeerActions, PeerConn, SimOptions, Window};
+use slot::{Slot, Use};
 
 /// Receive buffers: how many [`Received`] can be out at once.
 const RECEIVE_BUFFERS: u32 = 8;
@@ -39,35 +41,6 @@ const POLL_NS: u64 = 1_000;
 const TAKING_NS: Range<u64> = 500..5_000;
 /// A shorter pause does not count as a standstill.
 const STANDSTILL_NS: u64 = 9_000_000;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
-    Free,
-    Listening,
-    Open(End),
-    Failed,
-}
-
-#[derive(Debug)]
-struct Slot {
-    now: Use,
-    /// Counts the uses of the socket, so that what was queued for an old use is recognised.
-    generation: u32,
-    inbox: VecDeque<u8>,
-    outbox: VecDeque<u8>,
-    /// When the last of the inbox arrived.
-    arrived_ns: u64,
-    ended: bool,
-    reset: bool,
-    sent_pending: bool,
-    /// When the kernel took something last.
-    taken_ns: u64,
-    /// A `Readable` is among the events.
-    listed: bool,
-    paused: bool,
-    /// This side sends no more once the outbox is empty.
-    finishing: bool,
-}
 
 #[derive(Debug)]
 enum Queued {
@@ -130,20 +103,6 @@ impl SimDriver {
     /// is refused.
     #[must_use]
     pub fn new(options: &DriverOptions, sim: SimOptions, peer: Option<Box<dyn Peer>>) -> Self {
-        let free = || Slot {
-            now: Use::Free,
-            generation: 0,
-            inbox: VecDeque::new(),
-            outbox: VecDeque::new(),
-            arrived_ns: 0,
-            ended: false,
-            reset: false,
-            sent_pending: false,
-            taken_ns: 0,
-            listed: false,
-            paused: false,
-            finishing: false,
-        };
         let spare = (options.reserved..options.sockets).rev().map(SocketId).collect();
         Self {
             now_ns: START_NS,
@@ -156,7 +115,7 @@ impl SimDriver {
             call_ns: sim.call_ns.clone(),
             caught_up_ns: START_NS,
             network: Network::new(sim, peer, spare),
-            slots: (0..options.sockets).map(|_| free()).collect(),
+            slots: (0..options.sockets).map(|_| Slot::free()).collect(),
             reserved: options.reserved,
             events: VecDeque::new(),
             buffers: vec![Vec::new(); RECEIVE_BUFFERS as usize],
@@ -378,24 +337,6 @@ impl SimDriver {
         if pause.is_none() || !self.readiness {
             self.take_notices();
         }
-    }
-}
-
-impl Slot {
-    fn has_input(&self) -> bool {
-        !self.inbox.is_empty() || self.ended || self.reset
-    }
-
-    fn vacate(&mut self, now: Use) {
-        self.now = now;
-        self.inbox = VecDeque::new();
-        self.outbox = VecDeque::new();
-        self.ended = false;
-        self.reset = false;
-        self.sent_pending = false;
-        self.listed = false;
-        self.paused = false;
-        self.finishing = false;
     }
 }
 
