@@ -166,10 +166,12 @@ pub enum Event {
         /// The address at the other end.
         peer: SocketAddr,
     },
-    /// Everything handed to [`Driver::send`] on this socket so far is with the kernel.
+    /// Everything handed to [`Driver::send`] on this socket so far is with the kernel. Its time is
+    /// when the kernel had taken it, which may lie before the times of events reported earlier.
     Sent(SocketId),
     /// Some of what is queued on this socket is with the kernel, and not all:
     /// [`Driver::queued_bytes`] has the rest. A kernel that takes the rest soon may leave this out.
+    /// Its time is that of the taking, too.
     SentPart(SocketId),
     /// Bytes arrived.
     Received(Received),
@@ -359,7 +361,8 @@ pub trait Driver {
     /// The oldest stretch noted that has not been taken.
     fn take_standstill(&mut self) -> Option<Standstill>;
 
-    /// The next completion and the time to record for it. `None`: call [`wait`](Self::wait).
+    /// The next completion and the time to record for it, which does not go back but for sends.
+    /// `None`: call [`wait`](Self::wait).
     fn next(&mut self) -> Option<(u64, Event)>;
 
     /// The received bytes.

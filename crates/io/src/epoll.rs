@@ -4,7 +4,7 @@
 //! one `recv` and its share of one poll. `send` writes at once and queues only what the kernel
 //! refuses. A poll merely marks sockets as ready; `next` then serves them round robin, one receive
 //! or one accept at a time, and reads the clock for each, so that an event carries the time it was
-//! really seen.
+//! really seen. A write carries the time at which the kernel had taken the bytes (see `taken`).
 //!
 //! A receive that does not fill its buffer has drained a stream (epoll(7), "edge-triggered"), so
 //! the `recv` that would return `EAGAIN` is left out, unless the poll said that the stream ends.
@@ -40,6 +40,7 @@ use crate::socket::{self, Waits};
 use crate::spin::Spinning;
 use crate::stamps::Stamps;
 use crate::standstill::{SLICE_NS, Watch};
+use crate::taken::taken_ns;
 use crate::tcp_info::{self, TcpInfo};
 use parts::{Agenda, Buffers, Kernel, MioWaker, Pending, PendingKind, Rest};
 use queue::Registered;
@@ -127,9 +128,9 @@ impl EpollDriver {
         self.buffers.bytes.len() / RECEIVE_BUFFERS as usize
     }
 
-    fn push_pending(&mut self, id: SocketId, what: PendingKind) {
+    fn push_pending(&mut self, at_ns: u64, id: SocketId, what: PendingKind) {
         let generation = self.slots[id.index()].generation;
-        self.agenda.pending.push_back(Pending { at_ns: clock::now_ns(), id, generation, what });
+        self.agenda.pending.push_back(Pending { at_ns, id, generation, what });
     }
 
     /// Puts a slot on the ready ring if it is not there.
@@ -252,7 +253,8 @@ impl EpollDriver {
                 continue;
             }
             let event = match what {
-                PendingKind::Sent => Event::Sent(id),
+                // More may have been taken since it was noted.
+                PendingKind::Sent => return Some((slot.taken_ns, Event::Sent(id))),
                 PendingKind::ConnectFailed(error) => failed(id, Operation::Connect, error),
                 PendingKind::Woken => Event::Woken,
             };
@@ -329,7 +331,8 @@ impl Driver for EpollDriver {
             }
             Err(error) => {
                 self.slots[id.index()].handle = Handle::Failed(None);
-                self.push_pending(id, PendingKind::ConnectFailed(os_error(&error)));
+                let failed = PendingKind::ConnectFailed(os_error(&error));
+                self.push_pending(clock::now_ns(), id, failed);
             }
         }
     }
@@ -353,6 +356,7 @@ impl Driver for EpollDriver {
         }
         let mut taken = 0;
         if !slot.connecting && slot.queue.is_empty() {
+            let began_ns = clock::now_ns();
             match queue::write(stream, queue::bytes_of(&payload, &self.registered)) {
                 Ok(len) => taken = len,
                 Err(error) => {
@@ -362,9 +366,11 @@ impl Driver for EpollDriver {
                 }
             }
             if taken == payload.len() {
+                let at_ns = taken_ns(began_ns, clock::now_ns(), taken);
+                slot.taken_ns = at_ns;
                 if !slot.sent_pending {
                     slot.sent_pending = true;
-                    self.push_pending(id, PendingKind::Sent);
+                    self.push_pending(at_ns, id, PendingKind::Sent);
                 }
                 return;
             }

@@ -16,6 +16,7 @@ mod socket;
 mod spin;
 mod stamps;
 mod standstill;
+mod taken;
 pub mod tcp_info;
 #[cfg(target_os = "linux")]
 mod tun;

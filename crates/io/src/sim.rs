@@ -2,16 +2,17 @@
 //! same events at the same times, to the nanosecond, on any machine.
 //!
 //! The clock moves only in [`Driver::wait`], with each look at it where work takes time
-//! ([`SimOptions::work_ns`]), and with each event where [`SimOptions::readiness`] is set;
-//! everything else done between two waits takes no time. At the other end of a connection is a
-//! listener of the same driver or a scripted [`Peer`], and [`SimOptions`] says what goes wrong on
-//! the way.
+//! ([`SimOptions::work_ns`]), with each call that sends or connects where that does
+//! ([`SimOptions::call_ns`]), and with each event where [`SimOptions::readiness`] is set;
+//! everything else done between two waits takes no time. At the other end of a connection is a listener of the same driver or a
+//! scripted [`Peer`], and [`SimOptions`] says what goes wrong on the way.
 //!
 //! Absent on purpose: real files, real time and threads. A wait that nothing could ever end is an
 //! error here, since it would be a hang with a real kernel.
 
 mod network;
 mod script;
+mod slot;
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,9 +27,11 @@ use crate::driver::{
     Received, SocketId, Spin, Standstill, Wake, Waker,
 };
 use crate::route::Route;
+use crate::taken::taken_ns;
 use crate::tcp_info::TcpInfo;
-use network::{End, Network, Notice, START_NS};
+use network::{Network, Notice, START_NS};
 pub use script::{Peer, PeerActions, PeerConn, SimOptions, Window};
+use slot::{Slot, Use};
 
 /// Receive buffers: how many [`Received`] can be out at once.
 const RECEIVE_BUFFERS: u32 = 8;
@@ -38,33 +41,6 @@ const POLL_NS: u64 = 1_000;
 const TAKING_NS: Range<u64> = 500..5_000;
 /// A shorter pause does not count as a standstill.
 const STANDSTILL_NS: u64 = 9_000_000;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
-    Free,
-    Listening,
-    Open(End),
-    Failed,
-}
-
-#[derive(Debug)]
-struct Slot {
-    now: Use,
-    /// Counts the uses of the socket, so that what was queued for an old use is recognised.
-    generation: u32,
-    inbox: VecDeque<u8>,
-    outbox: VecDeque<u8>,
-    /// When the last of the inbox arrived.
-    arrived_ns: u64,
-    ended: bool,
-    reset: bool,
-    sent_pending: bool,
-    /// A `Readable` is among the events.
-    listed: bool,
-    paused: bool,
-    /// This side sends no more once the outbox is empty.
-    finishing: bool,
-}
 
 #[derive(Debug)]
 enum Queued {
@@ -101,6 +77,7 @@ pub struct SimDriver {
     stood_still: Option<Standstill>,
     readiness: bool,
     work_ns: Range<u64>,
+    call_ns: Range<u64>,
     /// Until when what happened has been taken in.
     caught_up_ns: u64,
     slots: Box<[Slot]>,
@@ -126,19 +103,6 @@ impl SimDriver {
     /// is refused.
     #[must_use]
     pub fn new(options: &DriverOptions, sim: SimOptions, peer: Option<Box<dyn Peer>>) -> Self {
-        let free = || Slot {
-            now: Use::Free,
-            generation: 0,
-            inbox: VecDeque::new(),
-            outbox: VecDeque::new(),
-            arrived_ns: 0,
-            ended: false,
-            reset: false,
-            sent_pending: false,
-            listed: false,
-            paused: false,
-            finishing: false,
-        };
         let spare = (options.reserved..options.sockets).rev().map(SocketId).collect();
         Self {
             now_ns: START_NS,
@@ -148,9 +112,10 @@ impl SimDriver {
             stood_still: None,
             readiness: sim.readiness,
             work_ns: sim.work_ns.clone(),
+            call_ns: sim.call_ns.clone(),
             caught_up_ns: START_NS,
             network: Network::new(sim, peer, spare),
-            slots: (0..options.sockets).map(|_| free()).collect(),
+            slots: (0..options.sockets).map(|_| Slot::free()).collect(),
             reserved: options.reserved,
             events: VecDeque::new(),
             buffers: vec![Vec::new(); RECEIVE_BUFFERS as usize],
@@ -233,7 +198,7 @@ impl SimDriver {
             Notice::NoSocket(listener) => {
                 self.push(listener, Queued::Failed(Operation::Accept, OsError(libc::EMFILE)));
             }
-            Notice::Room(socket) => self.flush(socket),
+            Notice::Room(socket) => self.flush(socket, self.network.now_ns.max(self.now_ns)),
             Notice::Data { socket, at_ns, bytes } => self.readable(socket, |slot| {
                 slot.inbox.extend(bytes);
                 slot.arrived_ns = at_ns;
@@ -268,10 +233,11 @@ impl SimDriver {
         }
     }
 
-    /// Gives the network what it takes.
-    fn flush(&mut self, socket: SocketId) {
+    /// Gives the network what it takes, by `at_ns`.
+    fn flush(&mut self, socket: SocketId, at_ns: u64) {
         let slot = &mut self.slots[socket.index()];
         let Use::Open(end) = slot.now else { return };
+        slot.taken_ns = at_ns;
         while !slot.outbox.is_empty() {
             let (bytes, _) = slot.outbox.as_slices();
             let wanted = bytes.len();
@@ -290,6 +256,22 @@ impl SimDriver {
         if !slot.sent_pending {
             slot.sent_pending = true;
             self.push(socket, Queued::Sent);
+        }
+    }
+
+    /// Sends what is queued on a socket, which the network takes at the beginning of the call.
+    fn call_to_send(&mut self, socket: SocketId) {
+        let returned_ns = self.now_ns + self.network.draw(&self.call_ns);
+        let bytes = self.slots[socket.index()].outbox.len();
+        self.flush(socket, taken_ns(self.now_ns, returned_ns, bytes));
+        self.return_at(returned_ns);
+    }
+
+    /// A call comes back. The network has gone on meanwhile.
+    fn return_at(&mut self, at_ns: u64) {
+        if at_ns > self.now_ns {
+            self.now_ns = at_ns;
+            self.network.run(at_ns, false);
         }
     }
 
@@ -358,24 +340,6 @@ impl SimDriver {
     }
 }
 
-impl Slot {
-    fn has_input(&self) -> bool {
-        !self.inbox.is_empty() || self.ended || self.reset
-    }
-
-    fn vacate(&mut self, now: Use) {
-        self.now = now;
-        self.inbox = VecDeque::new();
-        self.outbox = VecDeque::new();
-        self.ended = false;
-        self.reset = false;
-        self.sent_pending = false;
-        self.listed = false;
-        self.paused = false;
-        self.finishing = false;
-    }
-}
-
 impl Driver for SimDriver {
     fn kind(&self) -> DriverKind {
         DriverKind::Sim
@@ -402,6 +366,8 @@ impl Driver for SimDriver {
         );
         let end = self.network.connect(socket, route);
         self.slots[socket.index()].now = Use::Open(end);
+        let returned_ns = self.now_ns + self.network.draw(&self.call_ns);
+        self.return_at(returned_ns);
     }
 
     fn listen(&mut self, socket: SocketId, at: SocketAddr) -> io::Result<SocketAddr> {
@@ -436,7 +402,7 @@ impl Driver for SimDriver {
             }
         }
         if !waiting {
-            self.flush(socket);
+            self.call_to_send(socket);
         }
         self.queued_bytes_max = self.queued_bytes_max.max(self.queued_bytes(socket));
     }
@@ -563,10 +529,12 @@ impl Driver for SimDriver {
             }
             Queued::Woken => Event::Woken,
         };
+        let taken_ns = self.slots[socket.index()].taken_ns;
         if self.readiness {
             self.now_ns += self.network.take_time(&TAKING_NS);
         }
-        Some((self.now_ns, event))
+        let is_send = matches!(event, Event::Sent(_) | Event::SentPart(_));
+        Some((if is_send { taken_ns } else { self.now_ns }, event))
     }
 
     fn bytes(&self, received: &Received) -> &[u8] {

@@ -97,6 +97,13 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         self.times.now_ns
     }
 
+    /// The moment of what has just been done for a connection.
+    #[cold]
+    pub(crate) fn moment_now(&mut self, entry: ConnectionId) -> u64 {
+        let now_ns = self.read_clock();
+        self.pool[entry].moment(now_ns)
+    }
+
     /// Closes a connection that is to be, once nothing is open on it; says whether it did.
     #[inline]
     pub(crate) fn close_if_used_up(&mut self, entry: ConnectionId, now_ns: u64) -> bool {

@@ -85,7 +85,13 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
 
     /// Opens what waits to be opened, as far as the window allows. Where the number of requests
     /// bounds how many connections there are, `is_needed` says that this one is.
-    pub(crate) fn open_queued(&mut self, now_ns: u64, is_needed: bool) {
+    pub(crate) fn open_queued(&mut self, is_needed: bool) {
+        while self.open_next(is_needed) {}
+    }
+
+    /// Opens the next one alone, and says whether there was one. What is done for one connection
+    /// takes time, so each connect begins at a time of its own.
+    pub(crate) fn open_next(&mut self, is_needed: bool) -> bool {
         while let Some(entry) = self.opener.next() {
             if self.entries.user(entry) >= self.entries.active() || self[entry].is_in_use() {
                 continue;
@@ -94,9 +100,12 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
                 continue;
             }
             self.opener.under_way += 1;
+            let now_ns = self.driver.clock_ns();
             self.connect(entry, now_ns);
             self.deadlines.watch(entry, now_ns.saturating_add(self.plan.timeout_ns));
+            return true;
         }
+        false
     }
 
     /// Begins to connect.

@@ -25,7 +25,8 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
                 self.lines.accounts.written(client.connection.exchanges().rev(), at_ns);
                 if self.lines.accounts.sends_in_pieces() {
                     self.lines.accounts.release_sent(client.connection.exchanges());
-                    self.send_released(entry, at_ns);
+                    // What follows is done now, and not when the kernel had taken the last.
+                    self.send_released(entry, self.lines.times.now_ns);
                 }
                 if P::ENDS_WHEN_TAKEN && !self.lines.pool.has_queued_bytes(entry) {
                     self.taken(entry, at_ns);
@@ -165,6 +166,8 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         taken: Result<(), Failure>,
     ) {
         self.lines.count(entry, at_ns, &after);
+        // The last part of a handshake is work of this thread, after that of other connections.
+        let at_ns = if after.secured { self.lines.moment_now(entry) } else { at_ns };
         let opens = (after.tunnelled || after.secured || after.greeted)
             && self.lines.opened_further(entry, at_ns, &after);
         if opens {

@@ -149,10 +149,10 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     }
 
     /// Opens what waits to be opened: while new requests are started, and for those that wait.
-    pub(crate) fn open_queued(&mut self, now_ns: u64, starts: bool) {
+    pub(crate) fn open_queued(&mut self, starts: bool) {
         let is_needed = self.users.waiting() > 0;
         if starts || is_needed {
-            self.lines.pool.open_queued(now_ns, is_needed);
+            self.lines.pool.open_queued(is_needed);
         }
     }
 

@@ -146,7 +146,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.traffic.lines.begin_measuring(now_ns);
             self.obey(signals, now_ns);
             self.admit(signals, now_ns);
-            self.traffic.open_queued(now_ns, self.stage.stopped_ns.is_none());
+            self.traffic.open_queued(self.stage.stopped_ns.is_none());
             self.end_interval(now_ns, false, on_interval);
             self.look_around(now_ns);
             self.share_requests(now_ns);
@@ -172,7 +172,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
                 return Ok(());
             }
             self.traffic.look_at_deadlines();
-            self.traffic.open_queued(now_ns, true);
+            self.traffic.open_queued(true);
             self.wait((now_ns + TICK_NS).min(self.traffic.next_deadline_ns()))?;
         }
         while self.traffic.lines.times.now_ns < start_ns {

@@ -59,7 +59,9 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         Ok(connected)
     }
 
-    /// Tries to open each connection once.
+    /// Tries to open each connection once. Each connect is looked after before the next one begins,
+    /// because one that is done at once, as over the loopback, would wait for all the others
+    /// to be seen.
     fn connect(&mut self, limit_ns: u64, signals: &Signals) -> io::Result<Connected> {
         let entries = &self.traffic.lines.pool.entries;
         if entries.opens_on_demand(entries.entry(0, 0)) {
@@ -71,9 +73,10 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             && self.traffic.lines.times.now_ns < limit_ns
             && !signals.is_stopped()
         {
-            self.traffic.lines.pool.open_queued(self.traffic.lines.times.now_ns, true);
+            let has_begun = self.traffic.lines.pool.open_next(true);
             let tick_ns = self.traffic.lines.times.now_ns + TICK_NS;
-            self.wait(tick_ns.min(limit_ns).min(self.traffic.lines.pool.deadlines.next_ns()))?;
+            let until_ns = tick_ns.min(limit_ns).min(self.traffic.lines.pool.deadlines.next_ns());
+            self.wait(if has_begun { 0 } else { until_ns })?;
             self.traffic.look_at_deadlines();
         }
         let clients = self.traffic.lines.pool.entries.clients().iter();
@@ -105,7 +108,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         };
         while goes_on(&self.traffic) && !signals.is_stopped() {
             let now_ns = self.traffic.lines.times.now_ns;
-            self.traffic.open_queued(now_ns, true);
+            self.traffic.open_queued(true);
             self.wait((now_ns + TICK_NS).min(self.traffic.next_deadline_ns()))?;
             self.traffic.look_at_deadlines();
         }

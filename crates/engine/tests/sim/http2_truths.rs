@@ -77,6 +77,17 @@ fn errors(sum: &Recorder) -> BTreeMap<&str, u64> {
     sum.errors.iter().map(|error| (&*error.kind, error.count)).collect()
 }
 
+/// The response is there when the call that sent the request comes back.
+#[test]
+fn what_the_server_does_during_the_call_that_sends_is_waiting() {
+    let sim = SimOptions { call_ns: 6 * MS..6 * MS + 1, ..SimOptions::default() };
+    let (ran, _) = run_over(&counted(1, 20), &sim, allowing(100), |_| Reply::ok(5 * MS));
+    let sum = ran.sum();
+    assert_eq!(sum.ledger.ok, 20);
+    assert!(sum.phases[Phase::Sending].max_ns() <= Some(11_000));
+    assert!(sum.phases[Phase::Waiting].min_ns() >= Some(5 * MS));
+}
+
 /// Experiment 1: 50 streams are asked for and 1 is allowed.
 #[test]
 fn one_stream_is_one_request_at_a_time_and_no_wait_is_service() {

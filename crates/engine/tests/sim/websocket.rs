@@ -294,6 +294,19 @@ fn a_message_takes_what_its_echo_takes_and_has_no_status() {
     assert_eq!(keys.collect::<std::collections::BTreeSet<_>>().len(), 4, "a nonce for each");
 }
 
+/// The echo is there when the call that sent the message comes back.
+#[test]
+fn what_the_server_does_during_the_call_that_sends_is_waiting() {
+    let sim = SimOptions { call_ns: 6 * MS..6 * MS + 1, ..SimOptions::default() };
+    let draft = Draft { connections: 1, ..of(20) };
+    let (ran, did) = run(&draft, &sim, Replies::Next, ECHO);
+    let sum = ran.sum();
+    assert_eq!((sum.ledger.ok, did.echoes), (20, 20));
+    assert_is(&sum.service, 6 * MS);
+    assert!(sum.phases[Phase::Sending].max_ns() <= Some(11_000));
+    assert!(sum.phases[Phase::Waiting].min_ns() >= Some(5 * MS));
+}
+
 /// Before the load, nothing that comes can be a reply.
 #[test]
 fn what_comes_while_nothing_is_open_was_pushed() {

@@ -10,6 +10,7 @@ use super::slot::Handle;
 use super::{ACCEPT_REST_NS, EpollDriver, failed, os_error, retrying};
 use crate::clock;
 use crate::driver::{Event, Operation, OsError, Received, SocketId};
+use crate::taken::taken_ns;
 use crate::{socket, stamps};
 
 impl EpollDriver {
@@ -54,15 +55,19 @@ impl EpollDriver {
         slot.writable = false;
         let Handle::Stream(stream) = &mut slot.handle else { return None };
         let queued_bytes = slot.queue.len();
+        let began_ns = clock::now_ns();
         match slot.queue.write_to(stream, &self.registered) {
             Ok(()) if slot.queue.is_empty() => {
                 if slot.finishing {
                     slot.finish_if_sent();
                 }
-                Some((clock::now_ns(), Event::Sent(id)))
+                let at_ns = taken_ns(began_ns, clock::now_ns(), queued_bytes);
+                Some((at_ns, Event::Sent(id)))
             }
             Ok(()) if slot.queue.len() < queued_bytes => {
-                Some((clock::now_ns(), Event::SentPart(id)))
+                let taken_bytes = queued_bytes - slot.queue.len();
+                let at_ns = taken_ns(began_ns, clock::now_ns(), taken_bytes);
+                Some((at_ns, Event::SentPart(id)))
             }
             Ok(()) => None,
             Err(error) => {

@@ -45,6 +45,8 @@ pub(super) struct Slot {
     pub(super) listed: bool,
     /// A `Sent` is in the pending queue.
     pub(super) sent_pending: bool,
+    /// When the kernel had taken all that was sent, where it took it at once.
+    pub(super) taken_ns: u64,
     /// Why a send failed, held back until what the peer sent before that has been received.
     pub(super) send_error: Option<OsError>,
     pub(super) queue: SendQueue,
@@ -65,6 +67,7 @@ impl Slot {
             finishing: false,
             listed: false,
             sent_pending: false,
+            taken_ns: 0,
             send_error: None,
             queue: SendQueue::default(),
         }

@@ -55,6 +55,10 @@ pub struct SimOptions {
     /// What the process under test does between two looks at the clock takes this long, ns. With
     /// nothing, the clock stands still between waits.
     pub work_ns: Range<u64>,
+    /// A call that sends or connects keeps the thread this long, ns, as where the peer is woken by
+    /// it and gets the CPU first. The kernel does what it is called for at the beginning, and the
+    /// network goes on.
+    pub call_ns: Range<u64>,
     /// The peer is dead: its connections are reset at the start, connects are refused throughout.
     pub peer_dead: Option<Window>,
     /// The peer is stopped (SIGSTOP): its kernel goes on taking connections and bytes, the peer
@@ -80,6 +84,7 @@ impl Default for SimOptions {
             pause: None,
             readiness: false,
             work_ns: 0..1,
+            call_ns: 0..1,
             peer_dead: None,
             peer_stalled: None,
             tcp_info: None,

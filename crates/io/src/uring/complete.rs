@@ -11,6 +11,7 @@ use super::tag::{Op, Tag};
 use super::{ACCEPT_REST_NS, UringDriver, own};
 use crate::driver::{Event, Operation, OsError, Received, SocketId};
 use crate::socket;
+use crate::taken::taken_ns;
 
 /// Errors after which the same operation is simply tried again.
 fn is_passing(error: i32) -> bool {
@@ -142,9 +143,12 @@ impl UringDriver {
         if result < 0 && !is_passing(-result) {
             return self.send_failed(id, -result);
         }
+        // One call sends for all of them, one after the other.
+        let bytes = result.max(0) as usize;
+        self.turn.taken_ns = taken_ns(self.turn.taken_ns, self.turn.now_ns, bytes);
         let (_, asked) = socket.outbox.current();
         socket.cut_short = 0 < result && (result as u32) < asked;
-        if socket.outbox.advance(result.max(0) as usize, &mut self.outgoing.spare) {
+        if socket.outbox.advance(bytes, &mut self.outgoing.spare) {
             let is_open = socket.phase == Phase::Open;
             self.start_send(id);
             return (is_open && result > 0).then_some(Event::SentPart(id));

@@ -11,7 +11,9 @@
 //!
 //! Absent on purpose: a kernel thread that polls the queue (it burns a core that the run should
 //! measure), zero-copy sends (slower than a copy for requests' sizes), and reading clocks per
-//! event: a batch of completions carries the time of the wait that brought it.
+//! event: a batch of completions carries the time of the wait that brought it. Sends that the
+//! kernel took at once carry an earlier one, because the call that submits them may come back late
+//! (see `taken`).
 
 mod addresses;
 mod buffers;
@@ -129,6 +131,7 @@ impl UringDriver {
             turn: Turn {
                 left: 0,
                 now_ns: now_ns(),
+                taken_ns: 0,
                 spinning: Spinning::new(options.spin),
                 caught_up: CaughtUp::new(now_ns(), options.sockets, COMPLETED_AT_LEAST),
                 watch: None,
@@ -325,6 +328,7 @@ impl Driver for UringDriver {
         }
         self.turn.now_ns =
             self.ring.wait(until_ns, &mut self.turn.spinning, &mut self.turn.watch)?;
+        self.turn.taken_ns = self.ring.looked_ns();
         self.turn.caught_up.looked(self.turn.now_ns, !self.ring.holds_back());
         self.turn.left = self.ring.completions();
         if let Some(stamping) = &mut self.incoming.stamping {
@@ -364,7 +368,8 @@ impl Driver for UringDriver {
             self.turn.left -= 1;
             let completion = self.ring.pop()?;
             if let Some(event) = self.complete(&completion) {
-                return Some((self.turn.now_ns, event));
+                let is_send = matches!(event, Event::Sent(_) | Event::SentPart(_));
+                return Some((if is_send { self.turn.taken_ns } else { self.turn.now_ns }, event));
             }
         }
         None

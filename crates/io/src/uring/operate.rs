@@ -95,7 +95,7 @@ impl UringDriver {
             .flags(socket.handle_flags)
             .user_data(socket.tag(Op::Send, id).0);
         // SAFETY: the outbox keeps the bytes until the completion, or the orphans do.
-        unsafe { self.ring.push(&entry) };
+        unsafe { self.ring.push_send(&entry) };
     }
 
     /// Gives a socket its number.

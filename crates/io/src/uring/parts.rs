@@ -35,6 +35,8 @@ pub(super) struct Turn {
     /// Completions of the turn that are left. Later ones have another time.
     pub(super) left: usize,
     pub(super) now_ns: u64,
+    /// When the kernel had taken what the sends sent whose completions have been taken.
+    pub(super) taken_ns: u64,
     pub(super) spinning: Spinning,
     pub(super) caught_up: CaughtUp,
     /// Only once it is asked for.

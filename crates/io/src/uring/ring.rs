@@ -41,6 +41,10 @@ pub(super) struct Ring {
     absolute_timer: bool,
     /// How often all that was queued had been handed over.
     submissions: u64,
+    /// Whether sends are among what is queued.
+    has_sends: bool,
+    /// When the look began that showed what is in the completion queue, or that no longer slept.
+    looked_ns: u64,
 }
 
 impl Ring {
@@ -73,7 +77,14 @@ impl Ring {
                 "io_uring_setup: waiting with a timeout is missing (the kernel is older than 6.1)",
             ));
         }
-        let mut ring = Self { ring, spill: VecDeque::new(), absolute_timer: false, submissions: 0 };
+        let mut ring = Self {
+            ring,
+            spill: VecDeque::new(),
+            absolute_timer: false,
+            submissions: 0,
+            has_sends: false,
+            looked_ns: 0,
+        };
         ring.absolute_timer = monotonic_is_the_kernels() && ring.takes_absolute_time();
         Ok(ring)
     }
@@ -87,6 +98,24 @@ impl Ring {
     /// count is no longer in the queue.
     pub(super) fn submissions(&self) -> u64 {
         self.submissions
+    }
+
+    /// When the kernel began to make the completions that are in the queue since the last wait, ns.
+    /// It has taken what is sent at once soon after that; what made a sleep end came just now.
+    #[inline]
+    pub(super) fn looked_ns(&self) -> u64 {
+        self.looked_ns
+    }
+
+    /// Queues an entry that sends.
+    ///
+    /// # Safety
+    /// As [`push`](Self::push).
+    #[inline]
+    pub(super) unsafe fn push_send(&mut self, entry: &squeue::Entry) {
+        self.has_sends = true;
+        // SAFETY: the caller's promise.
+        unsafe { self.push(entry) };
     }
 
     /// Queues an entry.
@@ -193,10 +222,12 @@ impl Ring {
         watch: &mut Option<Watch>,
     ) -> io::Result<u64> {
         if until_ns == 0 || !self.spill.is_empty() || self.has_completions() {
+            self.looked_ns = now_ns();
             if self.has_work() || !self.spill.is_empty() {
                 self.submit()?;
+                return Ok(now_ns());
             }
-            return Ok(now_ns());
+            return Ok(self.looked_ns);
         }
         if until_ns == u64::MAX || spinning.is_off() {
             return self.sleep(until_ns, watch);
@@ -220,10 +251,20 @@ impl Ring {
     /// Submits and sleeps until there is a completion, a signal, or `until_ns` has come
     /// (`u64::MAX`: no deadline); in slices if the thread is watched. Returns the clock.
     fn sleep(&mut self, until_ns: u64, watch: &mut Option<Watch>) -> io::Result<u64> {
+        // What the kernel takes at once is to be told from what it takes during the sleep.
+        if self.has_sends {
+            self.looked_ns = now_ns();
+            self.enter(0, None)?;
+            self.note_submission();
+            if self.has_completions() {
+                return Ok(now_ns());
+            }
+        }
         if watch.is_none() {
             self.enter(1, (until_ns != u64::MAX).then_some(until_ns))?;
             self.note_submission();
-            return Ok(now_ns());
+            self.looked_ns = now_ns();
+            return Ok(self.looked_ns);
         }
         let mut now = now_ns();
         loop {
@@ -231,6 +272,7 @@ impl Ring {
             self.enter(1, Some(slice_end_ns))?;
             self.note_submission();
             let before = std::mem::replace(&mut now, now_ns());
+            self.looked_ns = now;
             if let Some(watch) = watch {
                 watch.slept(before, slice_end_ns, now);
             }
@@ -249,8 +291,10 @@ impl Ring {
         spinning: &mut Spinning,
     ) -> io::Result<u64> {
         let mut now = start_ns;
+        self.looked_ns = now;
         while now < until_ns && !self.has_completions() {
             let works = self.has_work();
+            self.looked_ns = now;
             if works {
                 self.enter(0, None)?;
                 self.note_submission();
@@ -275,6 +319,7 @@ impl Ring {
     /// Enters the kernel: submits what is queued and waits for `want` completions, until
     /// `deadline_ns` at the latest. Being woken for another reason is not an error.
     fn enter(&mut self, want: u32, deadline_ns: Option<u64>) -> io::Result<()> {
+        self.has_sends = false;
         let count = self.ring.submission().len() as u32;
         let entered = match deadline_ns {
             None => {

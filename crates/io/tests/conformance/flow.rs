@@ -1,6 +1,6 @@
 //! Cases of one direction at a time: connections half closed, and receiving paused.
 
-use plimsoll_io::{Close, Driver, Operation};
+use plimsoll_io::{Close, Driver, Operation, Payload};
 
 use crate::cases::{CLIENT, Case, LISTENER, MIB, Make, world};
 use crate::world::{assert_same, options, pattern};
@@ -28,7 +28,7 @@ fn shutdown_ends_one_direction<D: Driver>(make: Make<'_, D>) {
             world.send(CLIENT, &question);
         }
         world.driver.shutdown(CLIENT);
-        world.send(CLIENT, b"after the end");
+        world.driver.send(CLIENT, Payload::Copied(b"after the end"));
         world.driver.shutdown(CLIENT);
         world.until("ended", |world| world.of(server).ended);
         assert_same(&world.of(server).received, &question);

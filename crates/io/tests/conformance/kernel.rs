@@ -30,6 +30,7 @@ pub(crate) fn table<D: Driver>() -> Vec<Case<D>> {
         ("unix_sockets_carry_much", unix_sockets_carry_much),
         ("datagrams", datagrams),
         ("answer_before_reset_is_kept", answer_before_reset_is_kept),
+        ("sends_of_a_turn_are_taken_in_turn", sends_of_a_turn_are_taken_in_turn),
     ]
 }
 
@@ -69,6 +70,24 @@ fn half_close<D: Driver>(make: Make<'_, D>) {
     world.close(socket, Close::Graceful);
     world.settle(); // a close is with the kernel after the next wait
     assert_same(&peer.join().expect("the peer ends well"), &answer);
+}
+
+/// A kernel needs some time for each of them.
+fn sends_of_a_turn_are_taken_in_turn<D: Driver>(make: Make<'_, D>) {
+    const CONNECTIONS: u32 = 64;
+    let options = options(1 + CONNECTIONS, CONNECTIONS);
+    let mut world = World::new(make(options.clone()), options.sockets);
+    let at = world.listen(SocketId(0));
+    let clients: Vec<SocketId> = (1..=CONNECTIONS).map(SocketId).collect();
+    for &client in &clients {
+        world.pair(client, at);
+    }
+    for &client in &clients {
+        world.send(client, &pattern(1000, 1));
+    }
+    world.until("all are sent", |world| clients.iter().all(|&client| world.of(client).sent == 1));
+    let taken_ns: Vec<u64> = clients.iter().map(|&client| world.of(client).taken_ns).collect();
+    assert!(taken_ns.is_sorted() && taken_ns.first() < taken_ns.last(), "{taken_ns:?}");
 }
 
 fn woken_by_bytes_before_a_far_deadline<D: Driver>(make: Make<'_, D>) {

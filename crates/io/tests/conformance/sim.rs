@@ -355,3 +355,23 @@ fn a_wait_that_nothing_can_end_is_an_error() {
     };
     assert_eq!(error.0, libc::ECONNREFUSED);
 }
+
+/// The answer is there when the call that asked comes back, and nothing of its time is the call's.
+#[test]
+fn what_the_peer_does_during_a_call_that_sends_is_after_the_sending() {
+    for (call_ns, taken_after_ns) in [(0, 0), (3_000, 3_000), (500_000, 10_000)] {
+        let sim = SimOptions { call_ns: call_ns..call_ns + 1, ..SimOptions::default() };
+        let (mut world, _) = world(1, sim);
+        let client = SocketId(0);
+        world.connect(client, somewhere());
+        world.until("connected", |world| world.of(client).open);
+        let began_ns = world.driver.clock_ns();
+        world.send(client, b"?");
+        world.until("answered", |world| !world.of(client).received.is_empty());
+        let seen = world.of(client);
+        assert_eq!((seen.sent, seen.taken_ns), (1, began_ns + taken_after_ns), "{call_ns}");
+        // Ten µs there, fifty for the answer, ten back.
+        let answered_ns = began_ns + call_ns.max(70_000);
+        assert_eq!(seen.taken_in[0].1 / 1_000, answered_ns / 1_000, "{call_ns}");
+    }
+}

@@ -38,6 +38,10 @@ pub(crate) struct Seen {
     /// For each receive: when the kernel took it in, and when it was reported.
     pub(crate) taken_in: Vec<(Option<u64>, u64)>,
     pub(crate) sent: u32,
+    /// When the kernel had taken what was sent, so far.
+    pub(crate) taken_ns: u64,
+    /// When something was last handed over.
+    handed_over_ns: u64,
     pub(crate) ended: bool,
     pub(crate) failed: Option<(Operation, i32)>,
 }
@@ -83,6 +87,9 @@ impl<D: Driver> World<D> {
     }
 
     pub(crate) fn send(&mut self, socket: SocketId, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.seen[socket.index()].handed_over_ns = self.driver.clock_ns();
+        }
         self.driver.send(socket, Payload::Copied(bytes));
     }
 
@@ -105,8 +112,14 @@ impl<D: Driver> World<D> {
     }
 
     fn note(&mut self, at_ns: u64, event: Event) {
-        assert!(at_ns >= self.last_ns, "event times went back: {event:?}");
-        self.last_ns = at_ns;
+        match event {
+            Event::Sent(socket) => self.note_taken(socket, at_ns, true),
+            Event::SentPart(socket) => self.note_taken(socket, at_ns, false),
+            _ => {
+                assert!(at_ns >= self.last_ns, "event times went back: {event:?}");
+                self.last_ns = at_ns;
+            }
+        }
         match event {
             Event::Woken => self.woken += 1,
             Event::Accepted { listener, socket, peer } => {
@@ -149,6 +162,15 @@ impl<D: Driver> World<D> {
                 self.live(socket).failed = Some((operation, error.0));
             }
         }
+    }
+
+    /// The kernel takes what it was given after it was given that, in order, and not in the future.
+    fn note_taken(&mut self, socket: SocketId, at_ns: u64, is_all: bool) {
+        assert!(at_ns <= self.driver.clock_ns(), "taken in the future");
+        let seen = &mut self.seen[socket.index()];
+        assert!(at_ns >= seen.taken_ns, "times of sends went back");
+        assert!(!is_all || at_ns >= seen.handed_over_ns, "taken before it was handed over");
+        seen.taken_ns = at_ns;
     }
 
     fn live(&mut self, socket: SocketId) -> &mut Seen {

@@ -161,7 +161,8 @@ impl<D: Driver> Server<D> {
         let until_ns = until_ns.min(self.timers.next_ns()).min(deadline_ns);
         let now_ns = self.wire.driver.wait(until_ns)?;
         while let Some((at_ns, event)) = self.wire.driver.next() {
-            self.handle(at_ns, event);
+            // A send has the time at which the kernel had taken it; what follows from it is done now.
+            self.handle(at_ns.max(now_ns), event);
         }
         while let Some((due_ns, socket)) = self.timers.take_due(now_ns) {
             self.on_timer(now_ns, due_ns, socket);

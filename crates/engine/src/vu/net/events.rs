@@ -132,13 +132,14 @@ impl<D: Driver> Net<D> {
         }
     }
 
+    /// Takes received bytes; gives the time at which that was done, if it took work.
     pub(super) fn received<T: Tally>(
         &mut self,
         received: Received,
         at_ns: u64,
         users: &[User],
         books: &mut Books<T>,
-    ) {
+    ) -> u64 {
         let wire = received.socket.0;
         let (user, site) = (self.wires.user(wire), self.wires.site(wire));
         self.owned[user as usize].received_bytes += received.len() as u64;
@@ -155,6 +156,7 @@ impl<D: Driver> Net<D> {
         self.driver.release(received);
         let sent = connection.flush(&mut self.driver, scratch);
         self.owned[user as usize].sent_bytes += sent as u64;
+        let at_ns = if is_secured { at_ns.max(self.driver.clock_ns()) } else { at_ns };
         if is_secured {
             self.wires.note_secured(wire, at_ns);
         }
@@ -167,6 +169,7 @@ impl<D: Driver> Net<D> {
             Ok(()) => self.tidy(wire),
             Err(failure) => self.fail_wire((wire, was_opening), &failure, at_ns, users, books),
         }
+        at_ns
     }
 
     pub(super) fn ended<T: Tally>(

@@ -522,6 +522,7 @@ impl<D: Driver> Net<D> {
             self.handle_socket((wire, event), at_ns, users, books);
             return;
         }
+        let mut at_ns = at_ns;
         match event {
             Event::Connected(socket) => self.connected(socket.0, at_ns, users, books),
             Event::Sent(socket) => {
@@ -530,7 +531,7 @@ impl<D: Driver> Net<D> {
                     call.moments.wrote_ns.get_or_insert(at_ns);
                 }
             }
-            Event::Received(received) => self.received(received, at_ns, users, books),
+            Event::Received(received) => at_ns = self.received(received, at_ns, users, books),
             Event::Ended(socket) => self.ended(socket.0, at_ns, users, books),
             Event::Failed { socket, operation, error } => {
                 let fault = fault::of_system(operation, error);
