@@ -7,6 +7,7 @@ use plimsoll_core::usage::Usage;
 use plimsoll_core::verdict::{Cause, Verdict};
 
 use super::{write_json, write_markdown, write_text};
+use crate::heads;
 use crate::text::Style;
 use crate::text::table::WIDTH;
 
@@ -104,13 +105,13 @@ fn hostile() -> Contrast {
 fn text(contrast: &Contrast, color: bool) -> String {
     let mut bytes = Vec::new();
     write_text(contrast, &mut bytes, Style { color, ..Style::default() }).unwrap();
-    String::from_utf8(bytes).unwrap()
+    heads::checked(String::from_utf8(bytes).unwrap())
 }
 
 fn markdown(contrast: &Contrast) -> String {
     let mut bytes = Vec::new();
     write_markdown(contrast, &mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
+    heads::checked(String::from_utf8(bytes).unwrap())
 }
 
 #[test]
