@@ -363,6 +363,38 @@ fn messages_and_gates_show_no_secret_of_a_url() {
     assert!(shown.stderr.contains("canary"), "{shown:?}");
 }
 
+/// What README.md, gates.md and from-k6.md say of scripts. WebSockets have tests of their own below.
+#[test]
+fn gates_on_custom_metrics_and_live_outputs_work_as_the_pages_say() {
+    let receiver = Peer::answering(|_| Answer::Say("HTTP/1.1 204 No Content\r\n\r\n"));
+    let world = World::new(
+        "import { Counter } from 'k6/metrics';
+         const made = new Counter('made');
+         export const options = { vus: 1, iterations: 3 };
+         export default function () { http.get(`${BASE}/`); made.add(2); }",
+    );
+    let out = format!("influx={}", receiver.url("/load"));
+    for (gate, code) in [("made>=6", 0), ("made<6", 3)] {
+        let finished = world.run(&["--gate", gate, "--out", &out]);
+        assert_eq!(finished.code, Some(code), "{gate}: {finished:?}");
+    }
+    let points = receiver.requests().join("\n");
+    assert!(points.contains("plimsoll,") && points.contains("sent="), "{points}");
+    let page = |name: &str| {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+        std::fs::read_to_string(path).expect("a page")
+    };
+    for (name, stale) in [
+        ("README.md", "WebSocket in k6's scripts"),
+        ("docs/gates.md", "Not available in `plimsoll run` yet"),
+        ("docs/metrics.md", "Not available in `plimsoll run` yet"),
+        ("docs/gate-metrics.md", "No source of `run` declares any yet"),
+        ("docs/from-k6.md", "and live output to Prometheus, InfluxDB"),
+    ] {
+        assert!(!page(name).contains(stale), "{name} says what is no longer so: {stale}");
+    }
+}
+
 /// Calls and sockets are in no rate and no time, so they are counted beside the requests.
 #[test]
 fn calls_and_sockets_are_counted_beside_requests() {
