@@ -9,12 +9,14 @@ use clap::{Arg, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Pars
 
 use crate::compare_args::CompareFlags;
 use crate::conformance_args::ConformanceFlags;
+use crate::explain_args::ExplainFlags;
 use crate::find_args::{FindFlags, fitted};
 use crate::lab_args::LabFlags;
 use crate::output_args::OutputFlags;
 use crate::proxy_args::ProxyFlags;
 use crate::run_args::RunFlags;
 use crate::serve_args::ServeFlags;
+use crate::short_help::shortened;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -42,7 +44,7 @@ pub(crate) enum Command {
     Proxy(Box<ProxyFlags>),
     /// Show a result document again, in any format
     Report(Box<ReportFlags>),
-    /// What a cause of the verdict, a kind of error or a gate's metric means
+    /// What a verdict, its cause, an error, a metric, an exit code or a column means
     Explain(ExplainFlags),
     /// Is it faster, slower, or too close to tell?
     Compare(Box<CompareFlags>),
@@ -97,15 +99,6 @@ pub(crate) struct ReportFlags {
 
     #[command(flatten)]
     pub outputs: OutputFlags,
-}
-
-/// Flags of `explain`.
-#[derive(Debug, Args)]
-pub(crate) struct ExplainFlags {
-    /// What to explain, such as late_tail, timeout or p99; causes, kinds or gates for a list of
-    /// them; without one, all codes are listed
-    #[arg(value_name = "CODE")]
-    pub codes: Vec<String>,
 }
 
 /// Flags of `demo`.
@@ -185,7 +178,10 @@ pub(crate) fn command_of(matches: &ArgMatches) -> Result<Command, clap::Error> {
 }
 
 fn command() -> clap::Command {
-    Cli::command().mut_subcommand("find", fitted)
+    Cli::command()
+        .mut_subcommand("find", |find| shortened(fitted(find)))
+        .mut_subcommand("run", shortened)
+        .mut_subcommand("doctor", |doctor| doctor.mut_subcommand("run", shortened))
 }
 
 /// The definition of the whole command line, with help that is this many columns wide.

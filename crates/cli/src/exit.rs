@@ -5,6 +5,8 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use plimsoll_dialect::k6::ExitCode as K6;
+
 use crate::message;
 
 /// It could not be done; not one connection could be opened, say.
@@ -15,6 +17,29 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const GATE: u8 = 3;
 /// The verdict is below what was required, or the data do not decide a limit.
 pub(crate) const VERDICT: u8 = 4;
+
+/// Every exit code of the program, with those that k6's callers test for.
+pub(crate) const CODES: [u8; 19] = [
+    0,
+    COULD_NOT_RUN,
+    USAGE,
+    GATE,
+    VERDICT,
+    K6::Thresholds as u8,
+    K6::SetupTimeout as u8,
+    K6::TeardownTimeout as u8,
+    K6::StoppedByRest as u8,
+    K6::InvalidConfig as u8,
+    K6::Interrupted as u8,
+    K6::RestAddress as u8,
+    K6::ScriptException as u8,
+    K6::Aborted as u8,
+    K6::MarkedFailed as u8,
+    129,
+    130,
+    143,
+    K6::Other as u8,
+];
 
 /// Why the program ends before it could do its work.
 #[derive(Debug)]

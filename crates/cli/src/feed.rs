@@ -7,11 +7,13 @@
 use clap::ValueEnum as _;
 use plimsoll_core::plan::Endpoint;
 use plimsoll_core::secret::percent_decoded;
-use plimsoll_outputs::{Feed, Label, Names, OUT, Receiver, Style};
+use plimsoll_core::units::format_duration;
+use plimsoll_outputs::{Feed, Label, Names, OUT, Receiver, Style, Wait};
 
 use crate::ending::say;
 use crate::exit::Exit;
 use crate::feed_args::{FeedFlags, NamesFlag};
+use crate::signals::{self, Caught};
 use crate::value_args::variable;
 
 /// The variable with labels, as in `env=staging,team=web`; a comma in a value is `%2C`.
@@ -50,12 +52,29 @@ pub(crate) fn open(
     Ok(Some(feed))
 }
 
-/// Delivers the remaining figures, and reports those that could not be delivered.
+/// Delivers the remaining figures, and reports those that could not be delivered. A wait for a last
+/// scrape is announced, and ends at a signal.
 pub(crate) fn close(feed: Option<Feed>) {
-    let deliveries = feed.map(Feed::finish).unwrap_or_default();
+    let deliveries = feed.map(|feed| feed.finish_telling(waiting)).unwrap_or_default();
     let complaints: Vec<String> =
         deliveries.iter().filter_map(plimsoll_outputs::Delivery::complaint).collect();
     say(&complaints);
+}
+
+fn waiting(waits: Vec<Wait>) {
+    if !signals::is_seen() {
+        let lines = waits.iter().map(|wait| {
+            let limit = format_duration(u64::try_from(wait.limit.as_nanos()).unwrap_or(u64::MAX));
+            format!(
+                "waiting up to {limit} for a last scrape of http://{}/metrics: Ctrl-C ends the \
+                 wait, ,linger=1s behind the address shortens it",
+                wait.address
+            )
+        });
+        say(&lines.collect::<Vec<_>>());
+    }
+    // If it cannot be watched for signals, the wait ends by its limit.
+    let _ = Caught::watch(move || waits.iter().for_each(Wait::give_up));
 }
 
 /// A name that no other run has: the time and the process.

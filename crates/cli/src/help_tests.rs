@@ -22,9 +22,13 @@ fn paths(command: &Command, path: &[String], paths_found: &mut Vec<Vec<String>>)
 }
 
 fn help(path: &[String], flag: &str) -> String {
+    help_within(path, flag, COLUMNS)
+}
+
+fn help_within(path: &[String], flag: &str, columns: usize) -> String {
     let words = ["plimsoll"].into_iter().chain(path.iter().map(String::as_str)).chain([flag]);
     let words: Vec<&str> = words.collect();
-    let error = definition_within(COLUMNS).try_get_matches_from(&words).expect_err("help");
+    let error = definition_within(columns).try_get_matches_from(&words).expect_err("help");
     match refusal(&error, &words) {
         Exit::Text(text) => text,
         other => panic!("{path:?}: {other:?}"),
@@ -36,11 +40,7 @@ fn every_line_of_help_fits() {
     let mut all = Vec::new();
     paths(&definition(), &[], &mut all);
     assert!(all.len() > 10, "{all:?}");
-    // Other testers' command lines have help of their own.
-    all.retain(|path| {
-        let first = path.first().map(String::as_str);
-        !matches!(first, Some("wrk" | "wrk2" | "ab" | "k6" | "fortio"))
-    });
+    all.retain(|path| !is_foreign(path));
     let mut wide = Vec::new();
     for path in &all {
         for flag in ["-h", "--help"] {
@@ -50,6 +50,34 @@ fn every_line_of_help_fits() {
         }
     }
     assert!(wide.is_empty(), "{} lines:\n{}", wide.len(), wide.join("\n"));
+}
+
+/// Two screens of a terminal.
+const SHORT_LINES_MAX: usize = 2 * 50;
+
+#[test]
+fn short_help_fits_two_screens_and_points_to_all_flags() {
+    let mut all = Vec::new();
+    paths(&definition(), &[], &mut all);
+    all.retain(|path| !is_foreign(path));
+    for path in &all {
+        let [short, long] = ["-h", "--help"].map(|flag| help_within(path, flag, 100));
+        let lines = short.lines().count();
+        assert!(lines <= SHORT_LINES_MAX, "{path:?} -h: {lines} lines:\n{short}");
+        if long.lines().count() > SHORT_LINES_MAX {
+            assert!(short.contains("--help"), "{path:?} -h does not point to --help");
+        }
+    }
+    let long = help_within(&["run".to_owned()], "--help", 100);
+    for text in ["--tls-resume", "--header-table-size", "Exit codes:"] {
+        assert!(long.contains(text), "--help leaves out {text}");
+    }
+}
+
+/// Whether it is another tester's command line, which has help of its own.
+fn is_foreign(path: &[String]) -> bool {
+    let first = path.first().map(String::as_str);
+    matches!(first, Some("wrk" | "wrk2" | "ab" | "k6" | "fortio"))
 }
 
 #[test]

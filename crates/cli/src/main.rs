@@ -16,6 +16,7 @@ mod document;
 mod ending;
 mod exit;
 mod explain;
+mod explain_args;
 mod fault;
 mod feed;
 mod feed_args;
@@ -25,6 +26,7 @@ mod find_args;
 mod foreign;
 mod grpc;
 mod grpc_args;
+mod habits;
 #[cfg(test)]
 mod help_tests;
 mod http2_args;
@@ -53,6 +55,7 @@ mod run_args;
 mod serve;
 mod serve_args;
 mod serving;
+mod short_help;
 mod signals;
 mod study;
 mod terminal;
@@ -91,7 +94,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Exit> {
         Command::Serve(flags) => serve::serve(&flags),
         Command::Proxy(flags) => proxy::proxy(&flags),
         Command::Report(flags) => report::report(&flags),
-        Command::Explain(flags) => explain::explain(&flags),
+        Command::Explain(flags) => explain::explain(&flags.codes),
         Command::Compare(flags) => compare::compare(&flags),
         Command::Demo(flags) => demo::demo(&flags),
         Command::Doctor(flags) => doctor::doctor(&flags),

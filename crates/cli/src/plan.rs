@@ -17,6 +17,7 @@ use plimsoll_core::units::parse_duration_ns;
 use crate::fault::Fault;
 use crate::files::text_of;
 use crate::grpc::called;
+use crate::habits;
 use crate::request::{Sent, sent};
 use crate::run_args::{RunFlags, SpinFlag};
 use crate::value_args::DriverFlag;
@@ -86,6 +87,11 @@ fn check_company(flags: &RunFlags) -> Result<(), PlanError> {
     if flags.url.as_deref().is_some_and(crate::value_args::is_script) {
         let problem = "a k6 script is not a load for this";
         return Err(PlanError::new(Field::Url, problem, "carry it out with `plimsoll run SCRIPT`"));
+    }
+    if flags.url.is_none()
+        && let Some(advice) = flags.outputs.json.as_deref().and_then(habits::url_for_a_file)
+    {
+        return Err(PlanError::new(Field::Url, "the URL stands behind --json", advice));
     }
     if !flags.env.is_empty() {
         let problem = "variables are for a k6 script";

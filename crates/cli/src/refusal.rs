@@ -9,6 +9,7 @@ use plimsoll_core::secret::{Masks, run_flag};
 
 use crate::args::{definition, key};
 use crate::exit::Exit;
+use crate::habits;
 
 /// What a call without any argument is told.
 const FIRST_STEPS: &str = "\
@@ -27,7 +28,13 @@ pub(crate) fn refusal(error: &clap::Error, words: &[impl AsRef<OsStr>]) -> Exit 
             Exit::Text(error.render().to_string())
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Exit::Usage(FIRST_STEPS.to_owned()),
-        _ => Exit::Usage(format!("{} (see --help)", line(error, &command_of(words)))),
+        _ => {
+            let command = command_of(words);
+            let is_of_run = ["run", "find"].contains(&command.get_name());
+            let habit = is_of_run.then(|| habits::found(words)).flatten();
+            let line = habit.unwrap_or_else(|| line(error, &command));
+            Exit::Usage(format!("{line} (see --help)"))
+        }
     }
 }
 
@@ -144,9 +151,6 @@ fn command_of(words: &[impl AsRef<OsStr>]) -> Command {
 fn unknown_argument(argument: &str, command: &Command) -> String {
     if let Some(name) = argument.strip_prefix("--") {
         let flags: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
-        if let Some((_, advice)) = FOREIGN.iter().find(|(flag, _)| *flag == argument) {
-            return format!("no flag '{argument}': {advice}");
-        }
         return match nearest_flag(name, &flags) {
             Some(meant) => format!("no flag '{argument}': did you mean '--{meant}'?"),
             None => format!("no flag '{argument}'"),
@@ -167,10 +171,6 @@ fn unknown_argument(argument: &str, command: &Command) -> String {
         _ => format!("unexpected argument '{shown}'"),
     }
 }
-
-/// Flags of other testers that need none here.
-const FOREIGN: [(&str, &str); 1] =
-    [("--latency", "the report always has the percentiles of latency, so leave it out")];
 
 /// The short flag that is the same letter in the other case: wrk's `-R` is `-r`.
 fn other_case(argument: &str, command: &Command) -> Option<char> {
@@ -226,11 +226,6 @@ mod tests {
             ),
             (&["demo", "8080"], "unexpected argument '8080' (see --help)"),
             (&["run", "-R", "5"], "no flag '-R': did you mean '-r'? (see --help)"),
-            (
-                &["run", "--latency"],
-                "no flag '--latency': the report always has the percentiles of latency, so leave it \
-                 out (see --help)",
-            ),
             (&["report", "a", "-Z"], "unexpected argument '-Z' (see --help)"),
         ] {
             assert_eq!(said(arguments), want, "{arguments:?}");

@@ -249,7 +249,14 @@ impl<'a> Turn<'a> {
     /// Writes the reports of all repeats, once.
     fn finish(&mut self) -> Result<(), Exit> {
         self.has_ended = true;
-        feed::close(self.feed.take());
+        let feed = self.feed.take();
+        let written = self.write();
+        // A wait for a last scrape keeps nobody from the reports.
+        feed::close(feed);
+        written
+    }
+
+    fn write(&mut self) -> Result<(), Exit> {
         let Some(outputs) = self.outputs.take() else { return Ok(()) };
         let results = std::mem::take(&mut self.results);
         if results.is_empty() {

@@ -173,6 +173,9 @@ pub(crate) struct RunFlags {
     /// Exit with 4 unless the verdict is valid
     #[arg(long, help_heading = "Expectations")]
     pub require_valid: bool,
+    /// For habits of wrk: changes nothing, as every report has the percentiles of latency
+    #[arg(long, help_heading = "Output")]
+    pub latency: bool,
 
     /// Accept commands on a Unix socket during the run: status, rate, connections, stop
     #[arg(long, value_name = "SOCKET", help_heading = "While it runs")]

@@ -28,6 +28,11 @@ fn stop() -> MutexGuard<'static, Option<Stop>> {
     STOP.lock().expect("no panic under the lock")
 }
 
+/// Whether a signal came.
+pub(crate) fn is_seen() -> bool {
+    SEEN.load(Ordering::SeqCst) != 0
+}
+
 /// Which signal came first, if one did.
 #[derive(Debug, Clone)]
 pub(crate) struct Caught(());
@@ -54,7 +59,7 @@ impl Caught {
         if is_first {
             set_handlers(at_second)?;
         }
-        if SEEN.load(Ordering::SeqCst) != 0
+        if is_seen()
             && let Some(stop) = stop().as_ref()
         {
             stop();

@@ -113,24 +113,29 @@ impl std::str::FromStr for Expectation {
         let error =
             || ExpectError::Unknown(text.split(['=', '~']).next().unwrap_or_default().to_owned());
         let owned = str::to_owned;
-        if let Some(list) = text.strip_prefix("status=") {
+        // `==` is what gates have. It is the same where no value can begin with `=`.
+        let behind = |name: &str| {
+            let value = text.strip_prefix(name)?.strip_prefix('=')?;
+            Some(value.strip_prefix('=').unwrap_or(value))
+        };
+        if let Some(list) = behind("status") {
             let range = |range: &str| {
                 status_range(range.trim()).ok_or_else(|| ExpectError::Status(owned(range.trim())))
             };
             return list.split(',').map(range).collect::<Result<_, _>>().map(Self::Status);
         }
-        if let Some(list) = text.strip_prefix("grpc-status=") {
+        if let Some(list) = behind("grpc-status") {
             let range = |range: &str| {
                 code_range(range.trim()).ok_or_else(|| ExpectError::GrpcStatus(owned(range.trim())))
             };
             return list.split(',').map(range).collect::<Result<_, _>>().map(Self::GrpcStatus);
         }
-        if let Some(range) = text.strip_prefix("grpc-messages=") {
+        if let Some(range) = behind("grpc-messages") {
             let (range, wrong) = (count_range(range.trim()), ExpectError::GrpcMessages);
             let of = |(from, to)| Self::GrpcMessages(from, to);
             return range.map(of).map_err(|text| wrong(owned(text)));
         }
-        if let Some(range) = text.strip_prefix("bytes=") {
+        if let Some(range) = behind("bytes") {
             let (range, wrong) = (count_range(range.trim()), ExpectError::Bytes);
             return range
                 .map(|(from, to)| Self::Bytes(from, to))
@@ -276,6 +281,15 @@ mod tests {
             assert_eq!(text.parse::<Expectation>().expect(text).to_string(), text);
         }
         assert_eq!("bytes=..10".parse(), Ok(Expectation::Bytes(0, 10)));
+        for (as_gates_have_it, text) in [
+            ("status==200", "status=200"),
+            ("bytes==5", "bytes=5"),
+            ("grpc-status==0", "grpc-status=0"),
+            ("grpc-messages==3..5", "grpc-messages=3..5"),
+        ] {
+            let read: Expectation = as_gates_have_it.parse().expect(as_gates_have_it);
+            assert_eq!(read.to_string(), text);
+        }
         assert_eq!("bytes=1k..2k".parse(), Ok(Expectation::Bytes(1000, 2000)));
     }
 

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod authorization;
+pub mod beside;
 pub mod checked;
 pub mod clock;
 pub mod comparison;

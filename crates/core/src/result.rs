@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::beside::Beside;
 use crate::compression::Compression;
 use crate::details::Details;
 pub use crate::environment::Environment;
@@ -248,6 +249,9 @@ pub struct RunResult {
     /// What became of the iterations, where they are counted apart from requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<Iterations>,
+    /// What scripts did beside requests: WebSockets and calls of gRPC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
     /// What became of the connections.
     #[serde(default)]
     pub connections: Connections,
@@ -312,6 +316,7 @@ impl RunResult {
             addresses: Vec::new(),
             groups: Vec::new(),
             iterations: None,
+            beside: None,
             connections: Connections::default(),
             protocols: Vec::new(),
             pushed: None,
@@ -337,7 +342,8 @@ impl RunResult {
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         let was_stopped = self.interrupted && self.aborted.is_none();
-        (self.ledger.completed == 0 && !was_stopped) || self.unanswered_scenario().is_some()
+        let answered = self.ledger.completed + self.beside.map_or(0, |beside| beside.answered());
+        (answered == 0 && !was_stopped) || self.unanswered_scenario().is_some()
     }
 
     /// Whether the plan requires a valid result and has no gates that say which figures matter, and
@@ -457,6 +463,9 @@ impl RunResult {
         merge_parts(&mut self.endpoints, &other.endpoints);
         merge_parts(&mut self.addresses, &other.addresses);
         merge_parts(&mut self.groups, &other.groups);
+        if let Some(theirs) = &other.beside {
+            self.beside.get_or_insert_default().merge(theirs);
+        }
         match (&mut self.iterations, &other.iterations) {
             (Some(mine), Some(theirs)) => mine.merge(theirs),
             (mine, theirs) => *mine = mine.take().or_else(|| theirs.clone()),

@@ -16,7 +16,7 @@ use crate::events::Timetable;
 use crate::figures::{Ending, Figures, Names};
 use crate::labels::Label;
 use crate::receiver::{Place, Receiver};
-use crate::scrape::Scrape;
+use crate::scrape::{Scrape, Wait};
 use crate::sender::{Patience, Sender};
 use crate::told::Told;
 use crate::transport::Transport;
@@ -40,8 +40,8 @@ struct Line {
     /// What the thread had no room for.
     dropped: AtomicU64,
     ended: Heard<Delivery>,
-    /// Where scrapes are answered.
-    address: Option<SocketAddr>,
+    /// The wait for a last scrape, where scrapes are answered.
+    wait: Option<Wait>,
     /// How long the thread may take at the end.
     limit: Duration,
 }
@@ -134,7 +134,7 @@ impl Feed {
 
     /// Where scrapes are answered.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        self.lines.iter().filter_map(|line| line.address)
+        self.lines.iter().filter_map(|line| Some(line.wait.as_ref()?.address))
     }
 
     /// The measured part of a run begins, at this time since 1970. Its timetable is the plan's.
@@ -160,7 +160,18 @@ impl Feed {
     /// Delivers the remaining batches, for some seconds at most, and returns what became of all.
     #[must_use]
     pub fn finish(self) -> Vec<Delivery> {
+        self.finish_telling(|_| {})
+    }
+
+    /// The same; tells of waits for a last scrape when they begin, if there are any.
+    #[must_use]
+    pub fn finish_telling(self, waits: impl FnOnce(Vec<Wait>)) -> Vec<Delivery> {
+        let possible: Vec<Wait> = self.lines.iter().filter_map(|line| line.wait.clone()).collect();
         let endings: Vec<_> = self.lines.into_iter().map(Line::hang_up).collect();
+        let begun: Vec<Wait> = possible.into_iter().filter(Wait::has_begun).collect();
+        if !begun.is_empty() {
+            waits(begun);
+        }
         endings.into_iter().map(|(line, ended)| line.delivery(&ended)).collect()
     }
 
@@ -187,17 +198,19 @@ impl Line {
         let name = receiver.to_string();
         let output = Output::begin(receiver, style, patience)
             .map_err(|error| FeedError::Listen { receiver: name.clone(), error })?;
-        let (address, limit) = match &output {
-            Output::Scrape(scrape, _) => (Some(scrape.address()), scrape.linger()),
-            Output::Sender(_) => (None, patience.flush + patience.answer),
+        let wait = match &output {
+            Output::Scrape(scrape, _) => Some(scrape.wait()),
+            Output::Sender(_) => None,
         };
+        let limit =
+            wait.as_ref().map_or(patience.flush + patience.answer, |wait: &Wait| wait.limit);
         let serve = move || {
             // The feed may be gone by then.
             let _ = end.send(output.serve(&heard));
         };
         let thread = std::thread::Builder::new().name("output".to_owned()).spawn(serve);
         match thread {
-            Ok(_) => Ok(Self { name, told, dropped: AtomicU64::new(0), ended, address, limit }),
+            Ok(_) => Ok(Self { name, told, dropped: AtomicU64::new(0), ended, wait, limit }),
             Err(error) => Err(FeedError::Thread { receiver: name, error }),
         }
     }

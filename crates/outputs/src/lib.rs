@@ -44,3 +44,4 @@ pub use feed::{Feed, FeedError, Style};
 pub use figures::Names;
 pub use labels::{Label, LabelError};
 pub use receiver::{HEADERS, OUT, Receiver, ReceiverError};
+pub use scrape::Wait;

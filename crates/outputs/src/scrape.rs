@@ -2,7 +2,8 @@
 //! and the thread of the output tells it what is new.
 //!
 //! At the end the figures stay until they have been scraped once more, or until a limit. Without
-//! that, nobody would see what came after the last scrape of the run.
+//! that, nobody would see what came after the last scrape of the run. If the run lasted longer than
+//! that limit and nothing scraped it, nothing will come, and the figures do not stay.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -37,11 +38,43 @@ struct Shown {
     is_final: bool,
     /// Whether that was scraped.
     is_seen: bool,
+    /// Whether the last scrape is waited for.
+    is_awaited: bool,
+    /// Whether it shall not be waited for.
+    is_given_up: bool,
     /// Whether no more scrapes are answered.
     is_over: bool,
 }
 
 type Board = Arc<(Mutex<Shown>, Condvar)>;
+
+/// A wait for the last scrape, after the run.
+#[derive(Debug, Clone)]
+pub struct Wait {
+    /// Where the figures are.
+    pub address: SocketAddr,
+    /// How long they stay.
+    pub limit: Duration,
+    board: Board,
+}
+
+impl Wait {
+    /// Ends the wait, as a scrape would.
+    pub fn give_up(&self) {
+        lock(&self.board).is_given_up = true;
+        self.board.1.notify_all();
+    }
+
+    /// Whether there is a wait. It is known once the thread has noted all that it was told, which
+    /// takes no time unless the thread gets none.
+    pub(crate) fn has_begun(&self) -> bool {
+        let shown = lock(&self.board);
+        let is_open = |shown: &mut Shown| !shown.is_awaited && !shown.is_over;
+        let known = self.board.1.wait_timeout_while(shown, CLIENT_LIMIT, is_open);
+        let (shown, _) = known.unwrap_or_else(PoisonError::into_inner);
+        shown.is_awaited && !shown.is_over
+    }
+}
 
 fn lock(board: &Board) -> MutexGuard<'_, Shown> {
     board.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -54,6 +87,7 @@ pub(crate) struct Scrape {
     board: Board,
     server: JoinHandle<()>,
     linger: Duration,
+    began: Instant,
 }
 
 impl Scrape {
@@ -74,17 +108,12 @@ impl Scrape {
         let (shared, labels) = (Arc::clone(&board), labels.to_vec());
         let serve = move || serve(&listener, &shared, &labels);
         let server = std::thread::Builder::new().name("scrapes".to_owned()).spawn(serve)?;
-        Ok(Self { address, board, server, linger })
+        Ok(Self { address, board, server, linger, began: Instant::now() })
     }
 
-    /// Where it listens.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// How long it waits for a last scrape.
-    pub(crate) fn linger(&self) -> Duration {
-        self.linger
+    /// The wait that there will be.
+    pub(crate) fn wait(&self) -> Wait {
+        Wait { address: self.address, limit: self.linger, board: Arc::clone(&self.board) }
     }
 
     /// Shows what is told until nobody can tell more, and then until that was scraped.
@@ -92,21 +121,33 @@ impl Scrape {
         for told in heard {
             told.note(&mut lock(&self.board).figures);
         }
-        let has_begun = {
+        let is_alone = self.began.elapsed() >= self.linger;
+        let (has_begun, is_lonely) = {
             let mut shown = lock(&self.board);
             shown.is_final = true;
-            shown.figures.began_ns > 0
+            let has_begun = shown.figures.began_ns > 0;
+            let is_lonely = is_alone && shown.scrapes == 0;
+            shown.is_awaited = has_begun && !is_lonely;
+            (has_begun, is_lonely)
         };
-        if has_begun {
+        if has_begun && !is_lonely {
+            self.board.1.notify_all();
             self.wait_for_last();
         }
         let mut shown = lock(&self.board);
         shown.is_over = true;
+        self.board.1.notify_all();
         delivery.delivered = shown.scrapes;
         if has_begun && !shown.is_seen {
             delivery.is_unseen = true;
             let seconds = self.linger.as_secs_f64();
-            delivery.reason = Some(format!("nothing scraped the last figures within {seconds} s"));
+            delivery.reason = Some(if is_lonely {
+                "nothing scraped the figures during the run".to_owned()
+            } else if shown.is_given_up {
+                "the last figures were not scraped, because the wait was ended".to_owned()
+            } else {
+                format!("nothing scraped the last figures within {seconds} s")
+            });
         }
         drop(shown);
         // It waits for a connection, so it is given one.
@@ -119,7 +160,7 @@ impl Scrape {
     fn wait_for_last(&self) {
         let deadline = Instant::now() + self.linger;
         let mut shown = lock(&self.board);
-        while !shown.is_seen {
+        while !shown.is_seen && !shown.is_given_up {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;

@@ -1,6 +1,7 @@
-//! What became of iterations, where they are counted apart from requests, in words that every view
-//! shows.
+//! What became of iterations, where they are counted apart from requests, and of what scripts did
+//! beside requests, in words that every view shows.
 
+use plimsoll_core::beside::{Beside, Websockets};
 use plimsoll_core::units::{format_count, format_ns};
 use plimsoll_core::{Histogram, RunResult};
 
@@ -26,6 +27,32 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
     if !iterations.lateness.is_empty() {
         rows.push(("took", times(&iterations.duration)));
         rows.push(("started late by", times(&iterations.lateness)));
+    }
+    rows.extend(beside(result));
+    rows
+}
+
+/// WebSockets and calls of gRPC.
+fn beside(result: &RunResult) -> Vec<(&'static str, String)> {
+    let Some(Beside { websockets, calls }) = result.beside else { return Vec::new() };
+    let messages = |sent, received| {
+        format!("{} sent, {} received", format_count(sent), format_count(received))
+    };
+    let mut rows = Vec::new();
+    if websockets != Websockets::default() {
+        let failed = match websockets.failed {
+            0 => String::new(),
+            failed => format!(", {} could not be opened", format_count(failed)),
+        };
+        rows.push(("WebSockets", format!("{} opened{failed}", format_count(websockets.opened))));
+        rows.push(("their messages", messages(websockets.sent, websockets.received)));
+    }
+    if calls.ok + calls.failed > 0 {
+        let words = format!("{} ok, {} failed", format_count(calls.ok), format_count(calls.failed));
+        rows.push(("gRPC calls", words));
+    }
+    if calls.sent + calls.received > 0 {
+        rows.push(("in streams", messages(calls.sent, calls.received)));
     }
     rows
 }

@@ -10,7 +10,8 @@
 //! formulas in CSV.
 #![forbid(unsafe_code)]
 
-mod advice;
+pub mod advice;
+pub mod columns;
 pub mod comparison;
 pub mod csv;
 mod custom;
@@ -38,6 +39,8 @@ pub mod study;
 pub mod text;
 pub mod timeseries;
 
+#[cfg(test)]
+mod heads;
 #[cfg(test)]
 mod samples;
 

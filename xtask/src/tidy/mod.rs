@@ -8,6 +8,7 @@ mod book;
 mod docs;
 mod files;
 mod floors;
+mod hints;
 mod layout;
 mod paths;
 mod rooms;
@@ -111,6 +112,7 @@ fn check_file(file: &File, findings: &mut Vec<Finding>, questions: &mut Vec<Find
     findings.extend(sizes::functions(&source));
     findings.extend(sizes::width(&source));
     findings.extend(banned::check(&source));
+    findings.extend(hints::check(&source));
     match sizes::file(&source) {
         sizes::Size::Fine => {}
         sizes::Size::Question(question) => questions.push(question),

@@ -386,7 +386,10 @@ fn floor(floor: &Floor) -> Vec<Finding> {
             "verdict",
             Level::Warn,
             format!("not valid: {}", floor.causes.join(", ")),
-            "runs here will have these causes too: see docs/verdict.md",
+            format!(
+                "runs here will have these causes too: plimsoll explain {}",
+                floor.causes.join(" ")
+            ),
         )
     };
     findings.push(verdict);

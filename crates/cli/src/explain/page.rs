@@ -8,19 +8,23 @@ pub(super) struct Page(pub(super) &'static str);
 const HEADING: &str = "\n## ";
 
 impl Page {
-    /// What is below the heading with this code.
-    pub(super) fn section(self, code: &str) -> Option<&'static str> {
+    /// What is below the first heading with a code that is the one looked for.
+    pub(super) fn section(self, is_it: impl Fn(&str) -> bool) -> Option<&'static str> {
         let mut sections = self.0.split(HEADING).skip(1).filter_map(|part| part.split_once('\n'));
-        let (_, text) = sections
-            .find(|(heading, _)| codes(heading).any(|known| known.eq_ignore_ascii_case(code)))?;
+        let (_, text) = sections.find(|(heading, _)| codes(heading).any(&is_it))?;
         Some(text.trim())
+    }
+
+    /// The codes of each section.
+    pub(super) fn headings(self) -> impl Iterator<Item = Vec<&'static str>> {
+        let headings = self.0.split(HEADING).skip(1).filter_map(|part| part.lines().next());
+        headings.map(|heading| codes(heading).collect())
     }
 
     /// Every code that has a section.
     #[cfg(test)]
     pub(super) fn codes(self) -> impl Iterator<Item = &'static str> {
-        let headings = self.0.split(HEADING).skip(1).filter_map(|part| part.lines().next());
-        headings.flat_map(codes)
+        self.headings().flatten()
     }
 }
 

@@ -136,7 +136,7 @@ fn args(flags: impl IntoIterator<Item = Flag>) -> impl Iterator<Item = Arg> {
 }
 
 /// The whole definition.
-pub(super) fn definition() -> Command {
+pub(crate) fn definition() -> Command {
     let script = || Arg::new("script").value_name("SCRIPT").num_args(0..).hide(true);
     let run = Command::new("run")
         .about("Run a script")

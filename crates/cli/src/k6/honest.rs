@@ -9,8 +9,8 @@ use plimsoll_runner::k6::Account;
 /// A worker that is busier than this cannot be on time.
 const BUSY_SHARE: f64 = 0.9;
 
-/// On a host whose CPUs are busier than this, threads wait for one.
-const HOST_BUSY_SHARE: f64 = 0.95;
+/// The cause of workers that waited for a CPU.
+const WAITED_FOR_CPU: &str = "cpu_shared";
 
 /// How long workers waited until lines and samples were written, added up.
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,9 +57,11 @@ fn limit(account: &Account) -> String {
         None => own,
     };
     let advice = "take the times above as upper bounds, or give it more CPUs";
+    // A busy host alone says nothing: other programs may leave a CPU whenever a worker wants it.
+    let has_waited = account.causes.iter().any(|cause| cause.code == WAITED_FOR_CPU);
     if account.busiest_share > BUSY_SHARE {
         format!("warning: the tester was the limit: {host}; {advice}")
-    } else if account.host_share.is_some_and(|share| share > HOST_BUSY_SHARE) {
+    } else if has_waited {
         format!("warning: the tester may have been the limit: {host}; {advice}")
     } else {
         format!("the tester was not the limit: {host}")
@@ -131,9 +133,22 @@ mod tests {
         assert!(text.contains("5 iterations is not (a bug, please report it) 2"), "{text}");
         assert!(text.contains("interrupted; 3 more were dropped and never started"), "{text}");
         assert!(text.contains("the tester was the limit"), "{text}");
-        (account.busiest_share, account.host_share) = (0.3, Some(0.96));
+        (account.busiest_share, account.host_share) = (0.01, Some(0.99));
         let text = lines(&account, &Waited::default()).join("\n");
-        assert!(text.contains("may have been the limit") && text.contains("for 96 %"), "{text}");
+        assert!(
+            text.contains("the tester was not the limit") && text.contains("for 99 %"),
+            "{text}"
+        );
+        assert!(!text.contains("warning"), "others were busy, and took nothing from it: {text}");
+        let waited = |code: &str| Cause {
+            verdict: Verdict::Suspect,
+            code: code.to_owned(),
+            text: "a worker waited for a CPU".to_owned(),
+        };
+        account.causes = vec![waited(WAITED_FOR_CPU)];
+        let text = lines(&account, &Waited::default()).join("\n");
+        assert!(text.contains("warning: the tester may have been the limit"), "{text}");
+        account.causes.clear();
         let waited = Waited { outputs_ns: 2_500_000_000, ..Waited::default() };
         let text = lines(&account, &waited).join("\n");
         assert!(

@@ -30,6 +30,7 @@ use plimsoll_io::clock;
 use crate::exit::{Exit, to_stdout};
 use crate::message;
 use crate::value_args::variable;
+pub(crate) use args::definition;
 use log::{Log, Wanted, other_fault};
 pub(crate) use report::{ScriptRun, Unfit};
 
@@ -48,7 +49,7 @@ const VERSION: &str = concat!("v2.2.0 (plimsoll ", env!("CARGO_PKG_VERSION"), ")
 /// None but text that was asked for: what goes wrong is logged as k6 logs it.
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
     let words = std::iter::once("k6").chain(arguments.iter().map(String::as_str));
-    let matches = match args::definition().try_get_matches_from(words) {
+    let matches = match definition().try_get_matches_from(words) {
         Ok(matches) => matches,
         Err(error) => match args::said(&error) {
             Ok(text) => return Err(Exit::Text(text)),

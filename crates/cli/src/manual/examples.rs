@@ -291,6 +291,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     flag("quiet", &["-q", "-n", "100", U], &["--quiet=1", U], NO_VALUE),
     flag("no_progress", &["--no-progress", "-n", "100", U], &["--no-progress=1", U], NO_VALUE),
     flag("no_color", &["--no-color", "-n", "100", U], &["--no-color=1", U], NO_VALUE),
+    flag("latency", &["--latency", "-n", "100", U], &["--latency=1", U], NO_VALUE),
     flag("rate_file", &["--rate-file", "arrivals.txt", U], &["--rate-file", "none", U], "'none'"),
     flag(
         "shed_after",

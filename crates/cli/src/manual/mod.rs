@@ -4,6 +4,7 @@
 
 #[cfg(test)]
 mod blocks;
+mod completions;
 pub(crate) mod examples;
 pub(crate) mod markdown;
 #[cfg(test)]
@@ -28,7 +29,7 @@ pub(crate) fn manual(flags: &ManualFlags) -> Result<ExitCode, Exit> {
     if let Some(name) = &flags.man {
         man(name, &mut text)?;
     } else if let Some(shell) = flags.completions {
-        clap_complete::generate(shell, &mut definition(), "plimsoll", &mut text);
+        text = completions::script(shell).into_bytes();
     } else {
         text = markdown::page().into_bytes();
     }

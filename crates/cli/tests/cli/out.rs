@@ -5,8 +5,10 @@ use std::fs;
 use std::net::UdpSocket;
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use crate::peer::{Answer, OK, Peer};
-use crate::support::{Report, Server, plimsoll, run, without_options_of_k6};
+use crate::support::{Report, Running, Server, Stream, plimsoll, run, without_options_of_k6};
 
 const TAKEN: &str = "HTTP/1.1 204 No Content\r\n\r\n";
 const REFUSED: &str = "HTTP/1.1 400 Bad Request\r\nContent-Length: 9\r\n\r\nbad point";
@@ -80,6 +82,20 @@ fn a_receiver_that_refuses_changes_nothing_but_a_line() {
         assert!(line.starts_with(&format!("plimsoll: output {kind}")), "{line}");
         assert!(line.ends_with(" batches were not delivered: HTTP 400: bad point"), "{line}");
     }
+}
+
+#[test]
+fn a_wait_for_a_last_scrape_is_announced_and_ends_at_a_signal() {
+    let server = Server::start(&[]);
+    let out = "prometheus=127.0.0.1:0,linger=10m";
+    let mut command = plimsoll(&["-n", "1", "-c", "1", "--out", out]);
+    let mut running = Running::start(command.arg(server.url("/")));
+    let waits = "waiting up to 10m for a last scrape of http://127.0.0.1:";
+    while !running.next_line(Stream::Err).contains(waits) {}
+    let finished = running.finish_by(Signal::INT);
+    assert_eq!(finished.code, Some(0), "the run itself was not interrupted: {finished:?}");
+    assert!(finished.stdout.contains("200: 1"), "the report was there before: {finished:?}");
+    assert!(finished.stderr.contains("because the wait was ended"), "{finished:?}");
 }
 
 #[test]

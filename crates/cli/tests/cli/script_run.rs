@@ -363,16 +363,48 @@ fn messages_and_gates_show_no_secret_of_a_url() {
     assert!(shown.stderr.contains("canary"), "{shown:?}");
 }
 
-/// The figures are of HTTP alone, and a script that does more must not look whole.
+/// What README.md, gates.md and from-k6.md say of scripts. WebSockets have tests of their own below.
 #[test]
-fn calls_and_sockets_make_the_result_suspect() {
+fn gates_on_custom_metrics_and_live_outputs_work_as_the_pages_say() {
+    let receiver = Peer::answering(|_| Answer::Say("HTTP/1.1 204 No Content\r\n\r\n"));
+    let world = World::new(
+        "import { Counter } from 'k6/metrics';
+         const made = new Counter('made');
+         export const options = { vus: 1, iterations: 3 };
+         export default function () { http.get(`${BASE}/`); made.add(2); }",
+    );
+    let out = format!("influx={}", receiver.url("/load"));
+    for (gate, code) in [("made>=6", 0), ("made<6", 3)] {
+        let finished = world.run(&["--gate", gate, "--out", &out]);
+        assert_eq!(finished.code, Some(code), "{gate}: {finished:?}");
+    }
+    let points = receiver.requests().join("\n");
+    assert!(points.contains("plimsoll,") && points.contains("sent="), "{points}");
+    let page = |name: &str| {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+        std::fs::read_to_string(path).expect("a page")
+    };
+    for (name, stale) in [
+        ("README.md", "WebSocket in k6's scripts"),
+        ("docs/gates.md", "Not available in `plimsoll run` yet"),
+        ("docs/metrics.md", "Not available in `plimsoll run` yet"),
+        ("docs/gate-metrics.md", "No source of `run` declares any yet"),
+        ("docs/from-k6.md", "and live output to Prometheus, InfluxDB"),
+    ] {
+        assert!(!page(name).contains(stale), "{name} says what is no longer so: {stale}");
+    }
+}
+
+/// Calls and sockets are in no rate and no time, so they are counted beside the requests.
+#[test]
+fn calls_and_sockets_are_counted_beside_requests() {
     let world = World::new(
         "import grpc from 'k6/net/grpc'; import ws from 'k6/ws';
          const client = new grpc.Client();
          export const options = { vus: 1, iterations: 2 };
          export default function () {
            http.get(`${BASE}/`);
-           client.connect(BASE.replace('http://', ''), { plaintext: true, reflect: true });
+           if (__ITER == 0) client.connect(BASE.replace('http://', ''), { plaintext: true, reflect: true });
            client.invoke('grpc.testing.TestService/EmptyCall', {});
            ws.connect(`${BASE.replace('http', 'ws')}/ws`, null, (s) => s.on('open', () => s.close()));
          }",
@@ -381,7 +413,58 @@ fn calls_and_sockets_make_the_result_suspect() {
     let report = world.report();
     assert_eq!(report.ledger(["sent", "ok"]), [2, 2], "{finished:?}");
     let causes = report.at("/loader/causes").to_string();
-    let says = "the script used 2 calls of gRPC and 2 WebSockets, which these figures leave out";
+    let says = "note: the script used 2 calls of gRPC and 2 WebSockets, counted beside";
     assert!(causes.contains("left_out") && causes.contains(says), "{causes} {finished:?}");
-    assert_ne!(report.text("/loader/verdict"), "valid");
+    assert_eq!(report.number("/beside/calls/ok"), 2.0);
+    assert_eq!(report.number("/beside/websockets/opened"), 2.0);
+    assert!(finished.stdout.contains("gRPC calls 2 ok, 0 failed"), "{}", finished.stdout);
+    assert!(finished.stdout.contains("WebSockets 2 opened"), "{}", finished.stdout);
+}
+
+#[test]
+fn a_scenario_of_websockets_alone_is_counted_and_spoils_nothing() {
+    let world = World::new(
+        "import ws from 'k6/ws';
+         const scenario = (exec) => ({ executor: 'shared-iterations', vus: 1, iterations: 3, exec });
+         export const options = { scenarios: { pages: scenario('pages'), talk: scenario('talk') } };
+         export function pages() { http.get(`${BASE}/`); }
+         export function talk() {
+           ws.connect(`${BASE.replace('http', 'ws')}/ws`, null, (socket) => {
+             let answers = 0;
+             socket.on('open', () => { socket.send('one'); socket.send('two'); });
+             socket.on('message', () => { answers += 1; if (answers == 2) socket.close(); });
+           });
+         }",
+    );
+    let finished = world.run(&["--html", "out.html"]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let report = world.report();
+    let counts = |of: &str| {
+        ["opened", "failed", "sent", "received"]
+            .map(|name| report.number(&format!("{of}/beside/websockets/{name}")))
+    };
+    assert_eq!(counts(""), [3.0, 0.0, 6.0, 6.0], "{finished:?}");
+    let names = [0, 1].map(|at| report.text(&format!("/scenarios/{at}/name")).to_owned());
+    let talk = names.iter().position(|name| name == "talk").expect("the scenario");
+    assert_eq!(counts(&format!("/scenarios/{talk}/result")), [3.0, 0.0, 6.0, 6.0]);
+    let causes = report.at(&format!("/scenarios/{talk}/result/loader/causes")).to_string();
+    assert!(!causes.contains("no_responses"), "{causes}");
+    let page = std::fs::read_to_string(world.path("out.html")).expect("a page");
+    for text in [&finished.stdout, &page] {
+        assert!(text.contains("WebSockets") && text.contains("6 sent, 6 received"), "{text}");
+    }
+}
+
+#[test]
+fn a_script_of_websockets_that_cannot_be_opened_has_no_response() {
+    let world = World::new(
+        "import ws from 'k6/ws';
+         export const options = { vus: 1, iterations: 1 };
+         export default function () {
+           ws.connect(`${BASE.replace('http', 'ws')}/status/500`, null, () => {});
+         }",
+    );
+    let finished = world.run(&[]);
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    assert_eq!(world.report().number("/beside/websockets/failed"), 1.0);
 }

@@ -170,6 +170,11 @@ fn flags_and_what_they_are_given() {
     check(
         &[
             ("status=200", "status=200"),
+            // What cannot be read is shown, where a number would do.
+            ("status>=500", "status>=500"),
+            ("status=ok", "status=ok"),
+            ("bytes=many", "bytes=many"),
+            ("grpc-status=OK", "grpc-status=OK"),
             ("header:ETag=x", "header:ETag=x"),
             ("header:X-Auth-Token=hush", "header:X-Auth-Token=*"),
             ("header:Set-Cookie~=hush", "header:Set-Cookie~=*"),

@@ -26,7 +26,7 @@ impl StreamLimit {
 }
 
 pub(super) fn nothing(e: &Evidence) -> Option<Cause> {
-    if e.completed > 0 {
+    if e.completed > 0 || e.vus.answered_beside > 0 {
         return None;
     }
     cause(Verdict::Invalid, NO_RESPONSES, "not one response arrived".to_owned())

@@ -6,7 +6,7 @@
 //! not looked. So this is an upper bound, and it is compared with the response times like lateness.
 
 use super::lateness::{QUOTED, Quoted, QuotedQuantile};
-use super::{Cause, Evidence, Verdict, cause, percent, share};
+use super::{Cause, Evidence, Verdict, cause, note, percent, share};
 use crate::units::{counted, format_count, format_ns};
 
 const DROPPED_SUSPECT: f64 = 0.01;
@@ -36,10 +36,12 @@ pub struct VuFacts {
     pub requests: u64,
     /// Of those, cut off by the end of their iteration, before or after they were sent.
     pub cut_off: u64,
-    /// Calls of gRPC that scripts made. The figures of a run do not contain them.
+    /// Calls of gRPC that scripts made. They are counted beside the requests.
     pub calls: u64,
-    /// WebSockets that scripts opened. The figures of a run do not contain their messages.
+    /// WebSockets that scripts opened. They and their messages are counted beside the requests.
     pub sockets: u64,
+    /// What the server answered of those.
+    pub answered_beside: u64,
 }
 
 impl VuFacts {
@@ -95,7 +97,7 @@ pub(super) fn cut_off(e: &Evidence) -> Option<Cause> {
     cause(Verdict::Suspect, "cut_off", text)
 }
 
-/// A part of the load that is in no figure.
+/// A part of the load that is counted, and that rates and times leave out.
 pub(super) fn left_out(e: &Evidence) -> Option<Cause> {
     let VuFacts { calls, sockets, .. } = e.vus;
     let of_calls = (calls > 0).then(|| format!("{} of gRPC", counted(calls, "call")));
@@ -105,10 +107,11 @@ pub(super) fn left_out(e: &Evidence) -> Option<Cause> {
         return None;
     }
     let text = format!(
-        "the script used {}, which these figures leave out: `plimsoll k6 run` shows them",
+        "the script used {}, counted beside the requests; rates and times are of requests alone, and \
+         `plimsoll k6 run` shows those of the others",
         parts.join(" and "),
     );
-    cause(Verdict::Suspect, "left_out", text)
+    note("left_out", text)
 }
 
 /// Fewer iterations than the scenarios ask for.

@@ -45,6 +45,33 @@ fn scraped(accepts: &[&str]) -> Vec<Vec<u8>> {
     bodies
 }
 
+#[test]
+fn a_wait_for_a_last_scrape_can_be_ended() {
+    let receiver = receiver("prometheus=127.0.0.1:0,linger=600s");
+    let feed = Feed::begin_with(&[receiver], style(&labels()), patient()).unwrap();
+    let address = feed.addresses().next().unwrap();
+    tell(&feed, BEGAN_NS, 1);
+    let mut told = Vec::new();
+    let deliveries = feed.finish_telling(|waits| {
+        told.extend(waits.iter().map(|wait| wait.address));
+        waits.iter().for_each(crate::Wait::give_up);
+    });
+    assert_eq!(told, [address]);
+    let complaint = deliveries[0].complaint().unwrap();
+    assert!(complaint.ends_with("because the wait was ended"), "{complaint}");
+}
+
+#[test]
+fn nothing_is_waited_for_if_nothing_came_in_as_long_a_run() {
+    // No run is shorter than this.
+    let receiver = receiver("prometheus=127.0.0.1:0,linger=0s");
+    let feed = Feed::begin_with(&[receiver], style(&labels()), patient()).unwrap();
+    tell(&feed, BEGAN_NS, 1);
+    let deliveries = feed.finish_telling(|waits| panic!("{waits:?}"));
+    let complaint = deliveries[0].complaint().unwrap();
+    assert!(complaint.ends_with("nothing scraped the figures during the run"), "{complaint}");
+}
+
 fn get(address: std::net::SocketAddr, accept: &str) -> Vec<u8> {
     ask(TcpStream::connect(address).unwrap(), accept)
 }

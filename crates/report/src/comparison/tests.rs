@@ -7,6 +7,7 @@ use plimsoll_core::usage::Usage;
 use plimsoll_core::verdict::{Cause, Verdict};
 
 use super::{html, write_json, write_markdown, write_summary, write_text};
+use crate::heads;
 use crate::page::checks;
 use crate::text::Style;
 use crate::text::table::WIDTH;
@@ -106,13 +107,13 @@ fn hostile() -> Contrast {
 fn text(contrast: &Contrast, color: bool) -> String {
     let mut bytes = Vec::new();
     write_text(contrast, &mut bytes, Style { color, ..Style::default() }).unwrap();
-    String::from_utf8(bytes).unwrap()
+    heads::checked(String::from_utf8(bytes).unwrap())
 }
 
 fn markdown(contrast: &Contrast) -> String {
     let mut bytes = Vec::new();
     write_markdown(contrast, &mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
+    heads::checked(String::from_utf8(bytes).unwrap())
 }
 
 #[test]
@@ -199,9 +200,21 @@ fn what_is_known_stands_first_and_nothing_known_under_cannot_tell() {
         ),
         ([1.0, 1.0, 1.0, 1.0, 1.0], &["pss>+5%"], "UNDECIDED: pss: pss was not measured on both"),
         ([1.2, 0.9, 0.9, 0.9, 0.8], &[], "FASTER: rate +20.0 % ("),
-        ([1.0, 1.1, 0.9, 1.0, 1.0], &[], "MIXED: p50 +10.0 % (+8.5 to +11.6 %) slower; p99 -10.0 %"),
-        ([1.0, 1.0, 1.0, 1.0, 0.8], &[], "LESS CPU: CPU per request -20.0 % (-20.0 to -20.0 %); rate,"),
-        (same, &[], "NO DIFFERENCE FOUND: CPU per request the same within 0.1 %; rate, p50, p99, p99.9 can't"),
+        (
+            [1.0, 1.1, 0.9, 1.0, 1.0],
+            &[],
+            "MIXED: p50 +10.0 % (+8.5 to +11.6 %) slower; p99 -10.0 %",
+        ),
+        (
+            [1.0, 1.0, 1.0, 1.0, 0.8],
+            &[],
+            "LESS CPU: CPU per request -20.0 % (-20.0 to -20.0 %); rate,",
+        ),
+        (
+            same,
+            &[],
+            "NO DIFFERENCE FOUND: CPU per request the same within 0.1 %; rate, p50, p99, p99.9 can't",
+        ),
     ] {
         let found = first_lines(&changed(by, limits));
         assert!(found.starts_with(want), "{by:?} {limits:?}: {found}");

@@ -91,6 +91,7 @@ mod tests {
     use plimsoll_core::find::{CONTRAST_SCHEMA, Ending};
 
     use super::*;
+    use crate::heads;
 
     fn side(name: &str, rate_rps: Option<f64>, fails_rps: Option<f64>) -> ContrastSide {
         let (name, ending) = (name.to_owned(), Ending::Found);
@@ -113,7 +114,7 @@ mod tests {
     fn the_direction_comes_first_and_both_ends_follow() {
         let mut bytes = Vec::new();
         write_text(&contrast(Direction::Lower), &mut bytes, Style::default()).unwrap();
-        insta::assert_snapshot!(String::from_utf8(bytes).unwrap());
+        insta::assert_snapshot!(heads::checked(String::from_utf8(bytes).unwrap()));
     }
 
     #[test]
@@ -125,7 +126,7 @@ mod tests {
         ] {
             let mut bytes = Vec::new();
             write_markdown(&contrast(direction), &mut bytes).unwrap();
-            let text = String::from_utf8(bytes).unwrap();
+            let text = heads::checked(String::from_utf8(bytes).unwrap());
             assert!(text.starts_with(starts) && !text.contains('\x1b'), "{text}");
             assert_eq!(text.contains("a smaller --step"), direction == Direction::Unclear);
             let mut bytes = Vec::new();

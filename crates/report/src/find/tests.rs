@@ -8,6 +8,7 @@ use plimsoll_core::result::{Environment, Tool};
 use plimsoll_core::schedule::{Arrival, Profile};
 
 use super::*;
+use crate::heads;
 use crate::page::{browser, checks};
 use crate::text::Style;
 
@@ -90,13 +91,13 @@ fn found_at(
 fn text(found: &Document, width: usize) -> String {
     let mut bytes = Vec::new();
     write_text(found, &mut bytes, Style { width, ..Style::default() }).unwrap();
-    String::from_utf8(bytes).unwrap()
+    heads::checked(String::from_utf8(bytes).unwrap())
 }
 
 fn written(write: fn(&Document, &mut dyn Write) -> io::Result<()>, found: &Document) -> String {
     let mut bytes = Vec::new();
     write(found, &mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
+    heads::checked(String::from_utf8(bytes).unwrap())
 }
 
 #[test]

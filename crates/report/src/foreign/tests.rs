@@ -8,6 +8,7 @@ use plimsoll_core::study::Figures;
 use super::{
     Link, RESULTS_MAX, write_csv, write_html, write_html_of_several, write_markdown, write_text,
 };
+use crate::heads;
 use crate::page::browser;
 use crate::page::checks::{labelled_once, self_contained};
 use crate::text::Style;
@@ -70,25 +71,25 @@ fn html(result: &ForeignResult) -> String {
     let mut bytes = Vec::new();
     let links = [Link { href: "data/a.json", text: "JSON" }];
     write_html(result, &links, &mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
+    heads::checked(String::from_utf8(bytes).unwrap())
 }
 
 fn text(result: &ForeignResult) -> String {
     let mut bytes = Vec::new();
     write_text(result, &mut bytes, Style { color: false, width: 80 }).unwrap();
-    String::from_utf8(bytes).unwrap()
+    heads::checked(String::from_utf8(bytes).unwrap())
 }
 
 fn markdown(result: &ForeignResult) -> String {
     let mut bytes = Vec::new();
     write_markdown(result, &mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
+    heads::checked(String::from_utf8(bytes).unwrap())
 }
 
 fn csv(result: &ForeignResult) -> Vec<(String, String)> {
     let mut bytes = Vec::new();
     write_csv(result, &mut bytes).unwrap();
-    let text = String::from_utf8(bytes).unwrap();
+    let text = heads::checked(String::from_utf8(bytes).unwrap());
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!((rows.len(), rows[0].len()), (2, rows[1].len()), "{text}");
     rows[0].iter().zip(&rows[1]).map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()

@@ -18,7 +18,7 @@ use plimsoll_core::stats::LEAST_VALUES;
 use plimsoll_core::study::{CaseRun, Measure};
 use plimsoll_core::verdict::{Cause, Verdict};
 
-use crate::advice::{REPEATS, guide};
+use crate::advice::{REPEATS, explains};
 use crate::comparison::value_words;
 use crate::facts::{Standing, counted};
 
@@ -209,7 +209,7 @@ fn missing(repeats: &Repeats) -> Option<String> {
         n if n < FOR_95_PERCENT => format!("{FOR_95_PERCENT} repeats make it a 95 % interval"),
         _ => return None,
     };
-    Some(format!("{what} ({})", guide(REPEATS)))
+    Some(format!("{what} ({})", explains(REPEATS)))
 }
 
 /// A repeat in a row.

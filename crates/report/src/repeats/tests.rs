@@ -5,8 +5,8 @@ use plimsoll_core::repeats::{Repeats, seed_of};
 use plimsoll_core::verdict::Verdict;
 
 use super::*;
-use crate::samples;
 use crate::text::Style;
+use crate::{heads, samples};
 
 /// Runs of a load, each a little slower than the one before, with seeds of their own.
 fn runs(count: u32) -> Vec<RunResult> {
@@ -31,7 +31,7 @@ fn repeats(runs: Vec<RunResult>, asked: u32, in_turns_with: &[&str]) -> Repeats 
 fn text(repeats: &Repeats, width: usize) -> String {
     let mut bytes = Vec::new();
     write_text(repeats, &mut bytes, Style { width, ..Style::default() }).unwrap();
-    String::from_utf8(bytes).unwrap()
+    heads::checked(String::from_utf8(bytes).unwrap())
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn five_repeats() {
     p50             40.41 µs  40.41 µs  40.41 µs  40.41 µs to 40.41 µs
     p99             200.1 ms  200.1 ms  200.1 ms  200.1 ms to 200.1 ms
     errors               0 %       0 %       0 %            0 % to 0 %
-    6 repeats make it a 95 % interval (docs/measuring-well.md, section 6)
+    6 repeats make it a 95 % interval (plimsoll explain repeats)
 
     Repeat  seed     rate       p50       p99  errors  verdict
     1          1  999.0/s  40.41 µs  200.1 ms     0 %    valid
@@ -119,7 +119,7 @@ fn what_a_signal_left() {
     p99            200.1 ms  200.1 ms  200.1 ms
     errors              0 %       0 %       0 %
     an interval takes 4 repeats that count, 6 for 95 %, and compare takes 4 on each
-    side (docs/measuring-well.md, section 6)
+    side (plimsoll explain repeats)
 
     Repeat  seed     rate       p50       p99  errors          verdict
     1          1  999.0/s  40.41 µs  200.1 ms     0 %            valid
@@ -195,7 +195,7 @@ fn the_sentence_counts_the_repeats_that_are_like_the_worst() {
 fn markdown() {
     let mut bytes = Vec::new();
     write_markdown(&repeats(runs(2), 2, &[]), &mut bytes).unwrap();
-    insta::assert_snapshot!(String::from_utf8(bytes).unwrap(), @r"
+    insta::assert_snapshot!(heads::checked(String::from_utf8(bytes).unwrap()), @r"
     ## ❌ VALID, GATES FAILED IN 1 OF 2: 2 of 2 repeats are valid · median 998.5/s
 
     `GET http://127.0.0.1:8080/` · 50 connections · 1 000/s · 10s · uring, 1 thread · 2 repeats, one after the other
@@ -212,7 +212,7 @@ fn markdown() {
     | p99 | 200.1 ms | 200.1 ms | 200.1 ms |
     | errors | 0 % | 0 % | 0 % |
 
-    an interval takes 4 repeats that count, 6 for 95 %, and compare takes 4 on each side (docs/measuring-well.md, section 6)
+    an interval takes 4 repeats that count, 6 for 95 %, and compare takes 4 on each side (plimsoll explain repeats)
 
     | Repeat | seed | rate | p50 | p99 | errors | verdict |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -225,7 +225,7 @@ fn markdown() {
 fn csv_has_a_row_for_each_repeat() {
     let mut bytes = Vec::new();
     write_csv(&repeats(runs(3), 3, &[]), &mut bytes).unwrap();
-    let text = String::from_utf8(bytes).unwrap();
+    let text = heads::checked(String::from_utf8(bytes).unwrap());
     let cells: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
     assert_eq!(cells.len(), 4);
     assert!(cells.iter().all(|count| *count == cells[0]), "{cells:?}");

@@ -6,13 +6,14 @@ use plimsoll_core::verdict::Verdict;
 use super::facts::tester_words;
 use super::samples;
 use super::{csv, markdown, text};
+use crate::heads;
 use crate::json;
 use crate::text::Style;
 
 fn written(write: impl Fn(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut bytes = Vec::new();
     write(&mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
+    heads::checked(String::from_utf8(bytes).unwrap())
 }
 
 fn plain(study: &Study) -> String {

@@ -86,7 +86,7 @@ fn a_closed_loop() {
     Status    200: 171 977
     Bytes     7.38 MiB sent, 25.6 MiB received (2.56 MiB/s)
     Tester    71 % of a core; 9.00 MiB of memory
-    Guide     to see how long users wait, give a rate: -r (docs/measuring-well.md, section 2)
+    Guide     to see how long users wait, give a rate: -r (plimsoll explain closed_loop)
     ");
 }
 
@@ -123,7 +123,7 @@ fn a_stall_under_a_rate() {
     Status    200: 10 000
     Bytes     439 KiB sent, 1.49 MiB received (152 KiB/s)
     Tester    2 % of a core, and 4 % spinning; 9.00 MiB of memory
-    Guide     one run does not show how much runs differ: --repeat 5 (docs/measuring-well.md, section 6)
+    Guide     one run does not show how much runs differ: --repeat 5 (plimsoll explain repeats)
     ");
 }
 
@@ -369,8 +369,8 @@ fn a_narrow_terminal() {
     Status    200: 10 000
     Bytes     439 KiB sent, 1.49 MiB received (152 KiB/s)
     Tester    2 % of a core, and 4 % spinning; 9.00 MiB of memory
-    Guide     one run does not show how much runs differ: --repeat
-              5 (docs/measuring-well.md, section 6)
+    Guide     one run does not show how much runs differ: --repeat 5 (plimsoll
+              explain repeats)
     ");
     insta::assert_snapshot!(styled(&samples::ramp(), style), @r"
     SUSPECT · read the causes before the figures · 1 638 responses/s on average over

@@ -22,10 +22,7 @@ use plimsoll_core::secret::Masks;
 use plimsoll_script::js::{Failure, Level, Sample};
 
 use super::cast::Cast;
-use super::tally::{
-    CallEvent, CallTold, IterationEnded, Place, RequestEnded, SocketEvent, SocketTold, Tally,
-    TaskEnded,
-};
+use super::tally::{CallTold, IterationEnded, Place, RequestEnded, SocketTold, Tally, TaskEnded};
 use crate::observer::CpuUse;
 use role::{RoleBook, RoleTerms};
 use seconds::Line;
@@ -163,16 +160,14 @@ impl Tally for Recording {
     }
 
     fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>) {
-        if let (CallEvent::Ended { .. }, Some(role)) = (told.event, self.role(place, place.at_ns)) {
-            role.calls += 1;
+        if let Some(role) = self.role(place, place.at_ns) {
+            role.call(told.event);
         }
     }
 
     fn socket(&mut self, place: &Place<'_>, told: &SocketTold<'_>) {
-        if let (SocketEvent::Session { .. }, Some(role)) =
-            (told.what, self.role(place, place.at_ns))
-        {
-            role.sockets += 1;
+        if let Some(role) = self.role(place, place.at_ns) {
+            role.socket(told);
         }
     }
 

@@ -4,6 +4,7 @@
 
 use std::time::SystemTime;
 
+use plimsoll_core::beside::Beside;
 use plimsoll_core::confidence::conclude;
 use plimsoll_core::iterations::Iterations;
 use plimsoll_core::part::{self, Spread};
@@ -236,10 +237,8 @@ impl OneRole<'_> {
         let start_ns = terms.map_or(0, |terms| terms.start_ns);
         let is_of_arrivals = terms.is_some_and(|terms| terms.is_of_arrivals);
         let went_elsewhere = books.iter().any(|book| book.went_elsewhere);
-        let left_out = (
-            books.iter().map(|book| book.calls).sum(),
-            books.iter().map(|book| book.sockets).sum(),
-        );
+        let mut beside = Beside::default();
+        books.iter().for_each(|book| beside.merge(&book.beside));
         let shares: Vec<CpuShares> = books.iter().map(of_window).collect();
         let mut iterations = Iterations::default();
         books.iter().for_each(|book| iterations.merge(&book.iterations));
@@ -258,6 +257,7 @@ impl OneRole<'_> {
         result.record(&sum.measured);
         result.connections = std::mem::take(&mut sum.connections);
         result.iterations = Some(self.iterations(iterations)?);
+        result.beside = Some(beside).filter(|beside| !beside.is_empty());
         result.loader.workers = self.workers.count;
         result.loader.cpu_user_ns = sum.cpu.user_ns;
         result.loader.cpu_system_ns = sum.cpu.system_ns;
@@ -287,7 +287,7 @@ impl OneRole<'_> {
         // How long users think is the script's business.
         seen.cycle_ns = result.latency.service.mean_ns().unwrap_or(0.0);
         seen.cycle_excess = 0.0;
-        seen.vus = self.vus(&result, left_out);
+        seen.vus = self.vus(&result, &beside);
         (result.loader.verdict, result.loader.causes) = conclude(judge(&seen), &result);
         let name = self.name().to_owned();
         Ok(ScenarioResult { name, start_ns, result })
@@ -356,7 +356,7 @@ impl OneRole<'_> {
         Ok(iterations)
     }
 
-    fn vus(&self, result: &RunResult, (calls, sockets): (u64, u64)) -> VuFacts {
+    fn vus(&self, result: &RunResult, beside: &Beside) -> VuFacts {
         let Some(scenario) = self.plan.vus.as_ref().and_then(|vus| vus.scenarios.first()) else {
             return VuFacts::default();
         };
@@ -375,8 +375,9 @@ impl OneRole<'_> {
             responses: result.ledger.completed,
             requests: result.ledger.scheduled,
             cut_off: result.ledger.unfinished + result.ledger.unsent,
-            calls,
-            sockets,
+            calls: beside.calls.ok + beside.calls.failed,
+            sockets: beside.websockets.opened + beside.websockets.failed,
+            answered_beside: beside.answered(),
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use plimsoll_core::Phase;
+use plimsoll_core::beside::Beside;
 use plimsoll_core::iterations::Iterations;
 use plimsoll_core::metric::{MetricId, TagsId};
 use plimsoll_core::outcome::Outcome as RequestOutcome;
@@ -18,7 +19,9 @@ use super::fault::outcome;
 use crate::admission::Timetable;
 use crate::labels::Labels;
 use crate::observer::{CpuUse, Observer};
-use crate::vu::tally::{IterationEnded, Outcome, Place, RequestEnded};
+use crate::vu::tally::{
+    CallEvent, IterationEnded, Outcome, Place, RequestEnded, SocketEvent, SocketTold,
+};
 
 /// Endpoints that are told apart; the others are one, called `others`. Each takes memory for its
 /// times on each worker.
@@ -28,6 +31,9 @@ const OTHERS: &str = "others";
 /// Names of requests that a worker knows the endpoint of. URLs that keep changing are more; each of
 /// those is looked up again.
 const NAMES_MAX: usize = 10_000;
+
+/// The status of the answer that opens a WebSocket.
+const SWITCHED: u16 = 101;
 
 /// What a scenario does, as far as its record needs it.
 #[derive(Debug, Clone, Copy)]
@@ -57,9 +63,8 @@ pub(super) struct RoleBook {
     pub ended_ns: u64,
     /// Whether requests went to another host than this.
     pub went_elsewhere: bool,
-    /// Calls of gRPC that have ended, and WebSockets that were opened: what is not recorded.
-    pub calls: u64,
-    pub sockets: u64,
+    /// Calls of gRPC and WebSockets, which no other figure has.
+    pub beside: Beside,
     pub connections: Connections,
 }
 
@@ -79,8 +84,7 @@ impl RoleBook {
             answered_ns: 0,
             ended_ns: 0,
             went_elsewhere: false,
-            calls: 0,
-            sockets: 0,
+            beside: Beside::default(),
             connections: Connections::default(),
         }
     }
@@ -222,6 +226,28 @@ impl RoleBook {
     pub(super) fn connections(&mut self, all: &Connections, reconnects: u64) {
         self.connections = all.clone();
         self.observer.recorder(true).ledger.reconnects += reconnects;
+    }
+
+    pub(super) fn call(&mut self, event: CallEvent) {
+        let calls = &mut self.beside.calls;
+        match event {
+            CallEvent::Opened => {}
+            CallEvent::Sent => calls.sent += 1,
+            CallEvent::Received(_) => calls.received += 1,
+            CallEvent::Ended { code: 0, .. } => calls.ok += 1,
+            CallEvent::Ended { .. } => calls.failed += 1,
+        }
+    }
+
+    pub(super) fn socket(&mut self, told: &SocketTold<'_>) {
+        let sockets = &mut self.beside.websockets;
+        match told.what {
+            SocketEvent::Session { .. } if told.status == SWITCHED => sockets.opened += 1,
+            SocketEvent::Session { .. } => sockets.failed += 1,
+            SocketEvent::Sent => sockets.sent += 1,
+            SocketEvent::Received => sockets.received += 1,
+            SocketEvent::Pong { .. } | SocketEvent::Ended { .. } => {}
+        }
     }
 
     pub(super) fn dropped(&mut self, count: u64) {

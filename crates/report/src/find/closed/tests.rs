@@ -7,6 +7,7 @@ use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::result::{Environment, Tool};
 
 use super::*;
+use crate::heads;
 use crate::page::{browser, checks};
 use crate::text::Style;
 
@@ -59,7 +60,7 @@ fn settings() -> ClosedSettings {
 fn shown(write: impl Fn(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
     write(&mut out);
-    String::from_utf8(out).unwrap()
+    heads::checked(String::from_utf8(out).unwrap())
 }
 
 /// The text, with its lines joined.

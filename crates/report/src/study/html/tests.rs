@@ -2,6 +2,7 @@
 //! to judge.
 
 use super::*;
+use crate::heads;
 use crate::page::{browser, checks};
 use crate::study::samples;
 
@@ -18,7 +19,7 @@ fn all() -> Vec<Study> {
 #[test]
 fn pages_are_well_formed_and_need_nothing_else() {
     for study in all() {
-        checks::self_contained(&page(&study));
+        checks::self_contained(&heads::checked(page(&study)));
     }
 }
 
