@@ -14,6 +14,8 @@
 //! excuse.
 
 mod ack;
+#[cfg(test)]
+mod documented;
 mod lateness;
 mod load;
 mod messages;
@@ -120,6 +122,11 @@ pub struct Evidence {
     pub quoted: [Quoted; QUOTED.len()],
     /// The latest that the tester itself sent a request, ns.
     pub lateness_max_ns: u64,
+    /// How long requests waited for a connection, and the response time, at each of the quantiles
+    /// [`QUOTED`].
+    pub blocked: [Quoted; QUOTED.len()],
+    /// The longest that a request waited for a connection, ns.
+    pub blocked_max_ns: u64,
     /// How many requests were in flight on average (Little's law).
     pub in_flight_mean: f64,
     /// In a closed loop, the time from one request of a connection to the next, ns.

@@ -110,6 +110,8 @@ impl Dice<'_> {
             worker_run_delay: vec![self.share()],
             quoted: std::array::from_fn(|_| self.quoted()),
             kernel_stamps: self.pick(&[false, true]),
+            blocked: std::array::from_fn(|_| self.quoted()),
+            blocked_max_ns: self.pick(&[0, 3_000_000, 900_000_000]),
             spins_always: self.pick(&[false, true]),
             gave_way_ns: self.pick(&[None, Some(2_000_000_000)]),
             pauses: self.pauses(),
@@ -169,7 +171,7 @@ impl Dice<'_> {
             vus: VuFacts {
                 scheduled: self.total(),
                 dropped: self.count(),
-                vus_max: 10,
+                vus_max: self.pick(&[10, 0]),
                 vus_needed: self.count(),
                 wanted: self.total(),
                 unsent: self.count(),
@@ -194,7 +196,7 @@ type Step = fn(&mut Evidence);
 /// One for each piece of evidence against the tester, or for the load not being what was asked for.
 /// What is missing only says what the rest is measured against, as `sent`, `elapsed_ns` and the
 /// totals of TCP do, or stands in a text.
-const STEPS: [(&str, Step); 49] = [
+const STEPS: [(&str, Step); 51] = [
     ("worker_busy", |e| e.worker_busy.push(0.99)),
     ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
     ("lateness at p50", |e| later(&mut e.quoted[0])),
@@ -202,6 +204,8 @@ const STEPS: [(&str, Step); 49] = [
     ("lateness at p99", |e| later(&mut e.quoted[4])),
     ("lateness at p99.9", |e| later(&mut e.quoted[5])),
     ("the latest request", |e| e.lateness_max_ns += 500_000_000),
+    ("waits for connections", |e| e.blocked.iter_mut().for_each(later)),
+    ("the longest wait for a connection", |e| e.blocked_max_ns += 500_000_000),
     ("a longer cycle", |e| e.cycle_excess += 0.1),
     ("faster responses", |e| e.quoted.iter_mut().for_each(|quoted| quoted.response_ns /= 2)),
     ("a short pause", |e| e.pauses.push(Pause { at_ns: 7, for_ns: 30_000_000 })),
@@ -316,7 +320,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
     #[test]
     fn more_evidence_never_improves_the_verdict(
-        numbers in prop::collection::vec(any::<u16>(), 120),
+        numbers in prop::collection::vec(any::<u16>(), 134),
         order in prop::collection::vec(any::<prop::sample::Index>(), 4),
     ) {
         let mut evidence = Dice(numbers.iter()).evidence();
@@ -343,7 +347,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 50, ..ProptestConfig::default() })]
     #[test]
     fn more_evidence_never_narrows_a_doubt(
-        numbers in prop::collection::vec(any::<u16>(), 120),
+        numbers in prop::collection::vec(any::<u16>(), 134),
     ) {
         let times = times();
         let evidence = Dice(numbers.iter()).evidence();

@@ -4,14 +4,17 @@
 //! Three facts carry most of it.
 //! - At a rate a request is due at a time that the server does not influence. A tester that is late
 //!   sends and reads later, so times can only be too long, and rates and counts hold. A queue never
-//!   answers earlier because requests come later. The lateness of sending is measured. Responses are
+//!   answers earlier because requests come later. (If connections are too few for the pace at which
+//!   the tester reads, requests wait for one, and some are never sent: then rates and counts do not
+//!   hold.) The lateness of sending is measured. Responses are
 //!   read by the same threads under the same conditions, so reading is taken to be as late, for up
 //!   to twice as many requests ([`READ_SHARE`]). If the kernel's clock times the responses, how late
 //!   they are read is in no time.
 //! - In a closed loop a tester that stands still sends less. The true rate can only be higher, and
 //!   the server, which had less to do, may have been faster than it is under the whole load. By the
 //!   interactive response time law (Denning and Buzen 1978, section 5) the mean cannot be longer
-//!   than the cycle of a connection.
+//!   than the cycle of a connection. The measured times contain how late responses were read, so
+//!   they make up most of the cycle. How long the users of a script think is not told from that.
 //! - A request needs the tester when its response arrives. If the tester does not run for a share of
 //!   the time, that share of the responses arrives meanwhile, and those that were in flight with
 //!   them wait as well. No request waits longer for the tester than the tester stood still while it
@@ -145,7 +148,7 @@ fn curve(quoted: &[Quoted; QUOTED.len()], max_ns: u64) -> impl Iterator<Item = (
 /// for the tester.
 fn limited(e: &Evidence) -> Vec<Touch> {
     if e.open_loop {
-        return Vec::new();
+        return held_up(e, f64::INFINITY);
     }
     let longer = Reach::share(e.cycle_excess);
     on_times(|figure| Touch { figure, below: Reach::Any, above: longer.clone() })
@@ -153,11 +156,37 @@ fn limited(e: &Evidence) -> Vec<Touch> {
         .collect()
 }
 
+/// From here on the load was not the one that was asked for.
+const UNSENT_SEEN: f64 = 0.01;
+
+/// At a rate, a tester that reads late holds its connections for longer, and requests wait for one:
+/// that is no lateness of the tester's. A tester that stood still for `lost_ns` in all delayed none
+/// of them by more than that: work that is interrupted is done by so much later.
+fn held_up(e: &Evidence, lost_ns: f64) -> Vec<Touch> {
+    let unsent = share(e.unsent, e.scheduled);
+    let waited = curve(&e.blocked, e.blocked_max_ns);
+    let offs = waited.map(|(blocked_ns, beyond)| Off::new(blocked_ns, beyond + unsent));
+    let mut offs: Vec<Off> = offs.collect();
+    if lost_ns.is_finite() {
+        offs.push(Off::new(lost_ns.ceil() as u64, 0.0));
+    }
+    let mut touches = Vec::new();
+    if unsent > 0.0 || e.blocked_max_ns > 0 {
+        touches.push(Touch::below(Response, Reach::Requests(offs)));
+    }
+    if unsent >= UNSENT_SEEN {
+        let more = if unsent < 1.0 { unsent / (1.0 - unsent) } else { f64::INFINITY };
+        touches.push(Touch::above(Achieved, Reach::share(more)));
+        touches.push(Touch::either(Counts, Reach::Any));
+    }
+    touches
+}
+
 /// The tester did not run for a share of the time, in turns of at least `turn_ns`. At a rate its
 /// lateness says what came of it.
 fn interrupted(e: &Evidence, lost: f64, turn_ns: f64) -> Vec<Touch> {
     if e.open_loop {
-        return Vec::new();
+        return held_up(e, lost * e.elapsed_ns as f64);
     }
     let struck = lost * (1.0 + e.cycle_ns / turn_ns);
     let mean_ns = lost * e.cycle_ns;
@@ -192,6 +221,9 @@ fn paused(e: &Evidence) -> Vec<Touch> {
     offs.push(Off::new(0, struck_by(sorted.len() as f64 + more, paused_ns)));
     offs.reverse();
     let mut touches = slowed_loop(e, share(paused_ns, e.elapsed_ns), &Reach::Requests(offs));
+    if e.open_loop {
+        touches.extend(held_up(e, paused_ns as f64));
+    }
     touches.push(Touch::either(Series, Reach::Any));
     touches
 }
@@ -206,7 +238,9 @@ fn slowed_loop(e: &Evidence, lost: f64, late: &Reach) -> Vec<Touch> {
         return on_times(|figure| Touch::below(figure, late.clone())).collect();
     }
     let more = if lost < 1.0 { lost / (1.0 - lost) } else { f64::INFINITY };
-    let longer = Reach::share(more.max(e.cycle_excess));
+    // A cycle is the time of a request and what the tester added after it.
+    let is_known = e.connections > 0 && !e.vus.are_there();
+    let longer = Reach::share(if is_known { e.cycle_excess } else { more.max(e.cycle_excess) });
     let late = if e.kernel_stamps { &Reach::Nothing } else { late };
     on_times(|figure| Touch { figure, below: late.clone(), above: longer.clone() })
         .chain([Touch::above(Achieved, Reach::share(more))])

@@ -73,6 +73,8 @@ pub(crate) fn evidence(
         worker_run_delay: shares.iter().map(|share| share.run_delay).collect(),
         quoted: Quoted::of(&result.loader.lateness, &result.latency.response),
         lateness_max_ns: result.loader.lateness.max_ns().unwrap_or(0),
+        blocked: Quoted::of(&result.phases[Phase::Blocked], &result.latency.response),
+        blocked_max_ns: result.phases[Phase::Blocked].max_ns().unwrap_or(0),
         in_flight_mean: in_flight_mean(result),
         cycle_ns,
         cycle_excess,
