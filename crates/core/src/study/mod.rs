@@ -6,6 +6,9 @@
 
 mod column;
 mod load_line;
+mod mark;
+#[cfg(test)]
+mod mark_tests;
 mod summary;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -15,8 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::confidence::doubts;
+use crate::doubt::{Bounds, Doubts, Figure, Interval};
 use crate::histogram::Histogram;
-use crate::result::{Environment, RunResult, Tool};
+use crate::result::{Environment, Gate, RunResult, Tool};
 use crate::streams::Streams;
 use crate::units::format_ns;
 use crate::usage::Usage;
@@ -24,7 +29,10 @@ use crate::verdict::{Cause, Verdict};
 
 pub use column::{Better, Column, Measure, MessageTime};
 pub use load_line::{LineOutcome, LoadLine};
-pub use summary::Middle;
+use mark::time_mark;
+
+pub use mark::Mark;
+pub use summary::{Middle, Shown};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "plimsoll/study/1";
@@ -141,6 +149,9 @@ pub struct CaseRun {
     pub log: Option<String>,
     /// The file of the whole result, from the study's directory.
     pub result: Option<String>,
+    /// The conditions that the load sets, each with how it was decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
 }
 
 /// A failure without the numbers that the lab draws anew for each run (ports, processes) and
@@ -172,13 +183,17 @@ pub struct Quantile {
     /// would be over 1 % higher. False also if that is not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_lower_bound: bool,
+    /// On which side of it the true value may lie, because the measurement was disturbed. `None`
+    /// also if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<Mark>,
 }
 
 impl Quantile {
     /// A quantile (0 to 1) that is known, seconds.
     #[must_use]
     pub const fn known(q: f64, s: f64) -> Self {
-        Self { q, s, is_lower_bound: false }
+        Self { q, s, is_lower_bound: false, doubt: None }
     }
 }
 
@@ -208,6 +223,12 @@ pub struct Figures {
     pub mean_s: Option<f64>,
     /// Greatest latency, seconds.
     pub max_s: Option<f64>,
+    /// The doubt of the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_doubt: Option<Mark>,
+    /// The doubt of the greatest latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_doubt: Option<Mark>,
     /// Latency by the clock that the tester puts first, ascending. Of Plimsoll: response
     /// time.
     pub latency: Vec<Quantile>,
@@ -235,8 +256,8 @@ pub struct StreamFigures {
 impl StreamFigures {
     /// Those of a result of Plimsoll's own.
     #[must_use]
-    pub fn of(streams: &Streams) -> Self {
-        let of = |times: &Histogram| quantiles(times, |_| false);
+    pub fn of(streams: &Streams, doubts: &Doubts<'_>) -> Self {
+        let of = |times: &Histogram| quantiles(doubts, Figure::Service, &Bounds::new(times, 0, 0));
         Self {
             first_message: of(&streams.first_message),
             gaps: of(&streams.gaps),
@@ -256,12 +277,15 @@ impl Figures {
     #[must_use]
     pub fn of(result: &RunResult) -> Self {
         let lead = Clock::HEADLINE;
-        let (first, second) = (lead.histogram(result), lead.other().histogram(result));
-        let ledger = &result.ledger;
-        let of = |clock: Clock, histogram| {
-            let bounds = clock.bounds(result);
-            quantiles(histogram, |q| bounds.is_lower_bound(q))
-        };
+        let (first, ledger) = (lead.bounds(result), &result.ledger);
+        let times = first.all();
+        let doubts = doubts(&result.loader.causes);
+        let of = |clock: Clock| quantiles(&doubts, clock.figure(), &clock.bounds(result));
+        let streams = result.grpc_streams.as_deref();
+        let (mean_ns, max_ns) = (times.mean_ns(), times.max_ns().map(|ns| ns as f64));
+        let doubt = |ns: Option<f64>, interval: Interval| time_mark(interval, ns? / 1e9);
+        let mean = doubts.mean_ns(lead.figure(), &Bounds::new(times, 0, 0));
+        let max = doubts.quantile_ns(lead.figure(), &Bounds::new(times, 0, 0), 1.0);
         Self {
             rate_rps: Some(result.rate.achieved_rps),
             good_rps: result.rate.good_rps,
@@ -271,11 +295,13 @@ impl Figures {
             errors: Some(ledger.scheduled.saturating_sub(ledger.completed)),
             outage: result.outage.map(|outage| outage.share),
             connections: Some(result.connections.opened),
-            mean_s: first.mean_ns().map(|ns| ns / 1e9),
-            max_s: first.max_ns().map(|ns| ns as f64 / 1e9),
-            latency: of(lead, first),
-            service: of(lead.other(), second),
-            streams: result.grpc_streams.as_deref().map(StreamFigures::of).map(Box::new),
+            mean_s: mean_ns.map(|ns| ns / 1e9),
+            max_s: max_ns.map(|ns| ns / 1e9),
+            mean_doubt: doubt(mean_ns, mean),
+            max_doubt: doubt(max_ns, max),
+            latency: of(lead),
+            service: of(lead.other()),
+            streams: streams.map(|streams| Box::new(StreamFigures::of(streams, &doubts))),
             load_line: None,
         }
     }
@@ -295,13 +321,17 @@ impl Figures {
     /// A time of messages at a quantile, seconds.
     #[must_use]
     pub fn message_s(&self, time: MessageTime, q: f64) -> Option<f64> {
+        self.message(time, q).map(|it| it.s)
+    }
+
+    fn message(&self, time: MessageTime, q: f64) -> Option<&Quantile> {
         let streams = self.streams.as_deref()?;
         let quantiles = match time {
             MessageTime::First => &streams.first_message,
             MessageTime::Gap => &streams.gaps,
             MessageTime::RoundTrip => &streams.round_trips,
         };
-        quantile_s(quantiles, q)
+        quantile(quantiles, q)
     }
 
     /// Responses per second that were as expected. Where the tester does not say it, the rate of
@@ -329,15 +359,12 @@ impl Figures {
     }
 }
 
-/// Those of a histogram that are kept, and which of them are lower bounds.
-fn quantiles(histogram: &Histogram, is_lower_bound: impl Fn(f64) -> bool) -> Vec<Quantile> {
-    let at = |q: f64| {
-        let s = histogram.quantile_ns(q)? as f64 / 1e9;
-        Some(Quantile { q, s, is_lower_bound: is_lower_bound(q) })
-    };
+/// Those of times that are kept, each with its marks.
+fn quantiles(doubts: &Doubts<'_>, figure: Figure, times: &Bounds<'_>) -> Vec<Quantile> {
+    let count = times.all().count() as f64;
     // A quantile that no sample lies beyond is the maximum by another name.
-    let known = KEPT.into_iter().filter(|q| (1.0 - q) * histogram.count() as f64 >= 1.0 - 1e-9);
-    known.filter_map(at).collect()
+    let known = KEPT.into_iter().filter(|q| (1.0 - q) * count >= 1.0 - 1e-9);
+    known.filter_map(|q| Quantile::of(doubts, figure, times, q)).collect()
 }
 
 fn quantile_s(quantiles: &[Quantile], q: f64) -> Option<f64> {
@@ -385,18 +412,19 @@ impl CaseRun {
             verdict: Some(result.loader.verdict),
             causes: result.loader.causes.clone(),
             server: result.target.clone(),
+            gates: result.gates.clone(),
             ..Self::default()
         }
     }
 
-    /// Whether it is a repeat like the others: it did not fail, and its own verdict does not say
-    /// that the figures are not the server's.
+    /// Whether it is a repeat like the others, of which figures count: it did not fail, and it was
+    /// not called invalid as a whole. Which figures count, [`counts`](Self::counts) says.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.failure.is_none() && self.verdict != Some(Verdict::Invalid)
+        self.failure.is_none() && !self.is_invalid_as_a_whole()
     }
 
-    /// Why the run does not count; `None` for one that does.
+    /// Why no figure of the run counts; `None` if some do.
     #[must_use]
     pub fn why_left_out(&self) -> Option<String> {
         let invalid = || {
@@ -428,21 +456,30 @@ fn why_not_whole(result: &RunResult) -> Option<String> {
 }
 
 impl Case {
-    /// The runs that count, in the order of the repeats.
+    /// The runs of which figures count, in the order of the repeats.
     pub fn whole(&self) -> impl Iterator<Item = &CaseRun> {
         self.runs.iter().filter(|run| run.is_whole())
     }
 
-    /// What a measure was in each run that counts, in the order of the repeats.
+    /// What a measure was in each run in which it counts, in the order of the repeats.
     #[must_use]
     pub fn values(&self, measure: Measure) -> Vec<f64> {
-        self.whole().filter_map(|run| measure.of(run)).collect()
+        let counted = self.runs.iter().filter(|run| run.counts(measure));
+        counted.filter_map(|run| measure.of(run)).collect()
     }
 
-    /// Whether a measure is a lower bound in a run that counts.
+    /// Whether a measure is a lower bound in a run in which it counts.
     #[must_use]
     pub fn has_lower_bound(&self, measure: Measure) -> bool {
-        self.whole().any(|run| measure.is_lower_bound(run))
+        let mut counted = self.runs.iter().filter(|run| run.counts(measure));
+        counted.any(|run| measure.is_lower_bound(run))
+    }
+
+    /// Whether a measure was seen and counts in no run.
+    #[must_use]
+    pub fn is_in_doubt(&self, measure: Measure) -> bool {
+        let mut seen = self.runs.iter().filter(|run| run.failure.is_none());
+        self.values(measure).is_empty() && seen.any(|run| measure.of(run).is_some())
     }
 
     /// Why runs do not count, each reason with how many it holds for.
