@@ -28,6 +28,9 @@ pub(crate) struct LabFlags {
     /// Continue the study in the folder: keep the runs that ended well
     #[arg(long = "continue")]
     pub go_on: bool,
+    /// Go on if this host puts all times of the first round in doubt
+    #[arg(long)]
+    pub keep_going: bool,
     /// Skip the build steps of the servers
     #[arg(long)]
     pub no_build: bool,

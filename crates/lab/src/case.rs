@@ -1,6 +1,7 @@
 //! One run of one case: start the server, see that it answers, warm it up, load it, watch it, see
 //! that it still answers, stop it.
 
+use plimsoll_core::doubt::{Figure, Reach, Touch};
 use plimsoll_core::result::RunResult;
 use plimsoll_core::study::{CaseRun, Figures};
 use plimsoll_core::units::format_ns;
@@ -15,6 +16,7 @@ use crate::order::PlannedRun;
 use crate::programs::Ports;
 use crate::sample;
 use crate::serving::Serving;
+use crate::suite::Cpus;
 use crate::testers::{RESULT, Tester};
 
 /// Carries a run out. Every failure is reported in it.
@@ -77,14 +79,16 @@ fn load(
     run.command = loading::shown(slot.load, place.url);
     let (roots, options) = serving.watched()?;
     let sampler = sample::Sampler::start(roots, options).map_err(|error| error.to_string())?;
-    let ticks = CpuTicks::read();
+    let cpus_watched = numbers(cpus);
+    let ticks = CpuTicks::of(&cpus_watched);
     let origin = Moment::now();
     run.started_at = now();
     sampler.begin();
     let limit_ns = limit_ns.saturating_add(warmup_ns);
     let called = loading::call(&line, scratch, cpus, limit_ns, setting.stopped);
     let used = sampler.finish_record();
-    let steal = CpuTicks::read().zip(ticks).map(|(now, then)| now.steal_share_since(&then));
+    let ticks = CpuTicks::of(&cpus_watched).zip(ticks);
+    let host = ticks.map(|(now, then)| Host::between(&then, &now, cpus_watched.len()));
     let still = serving.check();
     let log = serving.last_lines();
     run.causes.extend(serving.left().map(|what| note("left_its_launcher", what)));
@@ -111,7 +115,7 @@ fn load(
     if let Err(what) = stopped {
         run.causes.push(note("not_stopped", what));
     }
-    judge(slot, steal.unwrap_or(0.0), run);
+    judge(slot, host.unwrap_or_default(), run);
     match run.failure.take() {
         Some(reason) => Err(failed(reason)),
         None => Ok(()),
@@ -167,15 +171,11 @@ fn keep(slot: &PlannedRun<'_>, setting: &Setting<'_>, called: Called, run: &mut 
     run.causes.extend(left_out.map(|what| note("figure_left_out", what.clone())));
     if let Some(result) = reading.result {
         if let Some((code, why)) = cut_short(&result) {
-            run.causes.push(Cause {
-                verdict: Verdict::Invalid,
-                code: code.to_owned(),
-                text: why.clone(),
-                touches: Vec::new(),
-            });
+            run.causes.push(Cause::new(Verdict::Invalid, code, why.clone()));
             run.failure = Some(why);
         }
         run.verdict = Some(result.loader.verdict);
+        run.gates = result.gates;
         run.causes.extend(result.loader.causes);
         run.result = Some(result_file(setting));
     } else if let Some(search) = reading.search {
@@ -235,7 +235,7 @@ fn shortened(output: &str) -> String {
 }
 
 fn note(code: &str, text: String) -> Cause {
-    Cause { verdict: Verdict::Valid, code: code.to_owned(), text, touches: Vec::new() }
+    Cause::new(Verdict::Valid, code, text)
 }
 
 /// The share of its CPUs from which on a process is taken to want more.
@@ -246,37 +246,93 @@ const THREAD_FULL: f64 = 0.9;
 const SPARE: f64 = 0.9;
 /// Share of the machine's CPU time that may be stolen before it is reported.
 const STEAL_MAX: f64 = 0.01;
+/// The part of a core that other programs may use before it is reported.
+const OTHERS_MAX: f64 = 0.1;
+/// Time that a request in flight loses at least when its tester is kept from its CPU, s.
+const TURN_S: f64 = 0.0005;
 
-/// What the lab itself saw that makes figures doubtful. Plimsoll judges itself.
-fn judge(slot: &PlannedRun<'_>, steal_share: f64, run: &mut CaseRun) {
+/// What the tester's CPUs did during a load.
+#[derive(Debug, Clone, Copy, Default)]
+struct Host {
+    /// The share of their time that the hypervisor took, 0 to 1.
+    steal_share: f64,
+    /// How many of them were busy, with whatever work.
+    busy_cores: f64,
+}
+
+impl Host {
+    fn between(then: &CpuTicks, now: &CpuTicks, cpus: usize) -> Self {
+        let busy_cores = now.busy_share_since(then) * cpus as f64;
+        Self { steal_share: now.steal_share_since(then), busy_cores }
+    }
+}
+
+/// The CPUs that something tied to these runs on; without, all that this process may use.
+fn numbers(cpus: Option<&Cpus>) -> Vec<u32> {
+    let numbers = cpus.map_or_else(clock::allowed_cpus, |cpus| cpus.numbers().to_vec());
+    numbers.into_iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect()
+}
+
+/// What the lab itself saw that makes figures doubtful. Plimsoll judges itself; other testers do
+/// not, so they are taken to have been kept waiting whenever others used their CPUs.
+fn judge(slot: &PlannedRun<'_>, host: Host, run: &mut CaseRun) {
     if slot.load.tester == Tester::Plimsoll {
         return;
     }
     let mut causes = Vec::new();
-    let cpus = |cpus: Option<&crate::suite::Cpus>| {
-        let all = || clock::allowed_cpus().len();
-        cpus.map_or_else(all, |cpus| cpus.numbers().len()).max(1) as f64
-    };
+    let of_tester = numbers(slot.load.cpus.as_ref());
+    let of_server = numbers(slot.server.cpus.as_ref());
     if let Some((tester, server)) = run.tester.as_ref().zip(run.server.as_ref()) {
-        let tester_cpus = cpus(slot.load.cpus.as_ref());
-        let text = limited(tester, tester_cpus, server, cpus(slot.server.cpus.as_ref()));
+        let cpus = |numbers: &[u32]| numbers.len().max(1) as f64;
+        let text = limited(tester, cpus(&of_tester), server, cpus(&of_server));
         causes.extend(text.map(|text| Cause {
-            verdict: Verdict::Suspect,
-            code: "tester_limit".to_owned(),
-            text: format!("{} {text}", slot.load.tester),
-            touches: Vec::new(),
+            touches: slowed(Reach::Any, &Reach::Any),
+            ..Cause::new(Verdict::Suspect, "tester_limit", format!("{} {text}", slot.load.tester))
         }));
+        if let Some((of_its_own, of_servers)) = tester.known_cores().zip(server.known_cores()) {
+            let is_beside = of_server.iter().any(|cpu| of_tester.contains(cpu));
+            let servers = if is_beside { of_servers } else { 0.0 };
+            let others = host.busy_cores - of_its_own - servers;
+            causes.extend((others > OTHERS_MAX).then(|| others_cause(others, run)));
+        }
     }
-    if steal_share > STEAL_MAX {
-        causes.push(Cause {
-            verdict: Verdict::Suspect,
-            code: "steal".to_owned(),
-            text: format!("the hypervisor took {:.1} % of the CPUs' time", steal_share * 100.0),
-            touches: Vec::new(),
-        });
+    if host.steal_share > STEAL_MAX {
+        let text =
+            format!("the hypervisor took {:.1} % of the CPUs' time", host.steal_share * 100.0);
+        let touches = kept_waiting(host.steal_share, run);
+        causes.push(Cause { touches, ..Cause::new(Verdict::Suspect, "steal", text) });
     }
+    run.figures.mark(&causes);
     run.verdict = causes.iter().map(|cause| cause.verdict).max();
     run.causes.extend(causes);
+}
+
+/// Other programs used this many cores while the tester worked.
+fn others_cause(cores: f64, run: &CaseRun) -> Cause {
+    let text = format!(
+        "other programs used {:.0} % of a core of the tester's CPUs, and the tester does not say how \
+         long it was kept waiting",
+        cores * 100.0
+    );
+    let touches = kept_waiting(cores.min(1.0), run);
+    Cause { touches, ..Cause::new(Verdict::Suspect, "cpu_shared", text) }
+}
+
+/// A tester that was kept from its CPU for the share `lost` of the time at most: what it measured is
+/// too slow for the requests that were in flight then. Whether it has a schedule nobody knows, so it
+/// may have sent less as well.
+fn kept_waiting(lost: f64, run: &CaseRun) -> Vec<Touch> {
+    let cycle_s = run.figures.mean_s.or_else(|| run.figures.latency_s(0.5)).unwrap_or(0.0);
+    let late = Reach::requests(lost * (1.0 + cycle_s / TURN_S));
+    let more = if lost < 1.0 { lost / (1.0 - lost) } else { f64::INFINITY };
+    slowed(late, &Reach::share(more))
+}
+
+/// Times may be lower by `late`, the rate higher by `more`.
+fn slowed(late: Reach, more: &Reach) -> Vec<Touch> {
+    let times = [Figure::Response, Figure::Service, Figure::Phases];
+    let times = times.into_iter().map(|figure| Touch::below(figure, late.clone()));
+    times.chain([Touch::above(Figure::Achieved, more.clone())]).collect()
 }
 
 /// Whether the tester was at its limit while the server was not, each with its number of
@@ -304,6 +360,7 @@ fn limited(tester: &Usage, tester_cpus: f64, server: &Usage, server_cpus: f64) -
 mod tests {
     use plimsoll_core::plan::{Draft, Endpoint};
     use plimsoll_core::result::{ConnectionsChange, RateChange, Tool};
+    use plimsoll_core::study::{Mark, Measure, Quantile};
 
     use super::*;
 
@@ -336,6 +393,37 @@ mod tests {
         let mut lost = usage(0.1, None);
         lost.forget_cpu("lost");
         assert_eq!(limited(&usage(1.0, Some(1.0)), 1.0, &lost, 1.0), None, "who knows");
+    }
+
+    /// A loop that may have stood still for a fifth of the time: it can have been faster.
+    #[test]
+    fn testers_that_were_kept_waiting_have_their_own_figures_in_doubt() {
+        let figures = Figures {
+            rate_rps: Some(1000.0),
+            completed: Some(1000),
+            failed: Some(0),
+            errors: Some(0),
+            mean_s: Some(0.001),
+            latency: [(0.2, 0.0005), (0.5, 0.001), (0.9, 0.002), (0.99, 0.1)]
+                .map(|(q, s)| Quantile::known(q, s))
+                .into(),
+            ..Figures::default()
+        };
+        for (lost, rate, p50, p99) in [
+            (0.0, None, None, None),
+            (0.01, None, None, Some(Mark::AtMost)),
+            (0.2, Some(Mark::AtLeast), Some(Mark::AtMost), Some(Mark::AtMost)),
+        ] {
+            let mut run = CaseRun { figures: figures.clone(), ..CaseRun::default() };
+            let touches = kept_waiting(lost, &run);
+            run.causes = vec![Cause { touches, ..note("steal", String::new()) }];
+            run.figures.mark(&run.causes);
+            let of = |measure| run.doubt(measure);
+            assert_eq!(of(Measure::Rate), rate, "{lost}");
+            assert_eq!(of(Measure::Latency(0.5)), p50, "{lost}");
+            assert_eq!(of(Measure::Latency(0.99)), p99, "{lost}");
+            assert_eq!((of(Measure::Errors), of(Measure::Rss)), (None, None), "{lost}");
+        }
     }
 
     #[test]

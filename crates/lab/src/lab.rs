@@ -12,6 +12,7 @@ use plimsoll_io::clock;
 
 use crate::case::carry_out;
 use crate::cast::Setting;
+use crate::fitness::unfit;
 use crate::loading::Variables;
 use crate::order::{PlannedRun, order};
 use crate::prepare::{Installed, Places};
@@ -41,6 +42,26 @@ pub struct Lab<'a> {
     pub stopped: &'a dyn Fn() -> bool,
     /// Told, line by line, what is going on.
     pub say: &'a mut dyn FnMut(&str),
+    /// Asked whether to go on with a host that is unfit, once, with the reason.
+    pub goes_on: &'a dyn Fn(&str) -> bool,
+}
+
+/// What came of the runs.
+#[derive(Debug)]
+pub struct Carried {
+    /// All that was measured.
+    pub study: Study,
+    /// Why the lab stopped after the first round, if it did.
+    pub unfit: Option<String>,
+}
+
+/// The first round of a go.
+#[derive(Debug, Clone, Copy)]
+enum Round {
+    /// It is being measured: which repeat.
+    Going(u32),
+    /// It has been looked at.
+    Over,
 }
 
 /// Names that stand for no server or load.
@@ -79,16 +100,17 @@ impl<'a> Lab<'a> {
     }
 
     /// Carries out the runs that are possible and that the store does not have yet, and gives the
-    /// study of all that it then has. A failure is reported in its case, and the rest goes on.
+    /// study of all that it then has. A failure is reported in its case, and the rest goes on. It
+    /// ends after the first round of this go if the host is unfit.
     ///
     /// # Errors
     /// A folder that cannot be written.
-    pub fn run(&mut self, ready: &Ready<'a>, store: &Store) -> Result<Study, LabError> {
+    pub fn run(&mut self, ready: &Ready<'a>, store: &Store) -> Result<Carried, LabError> {
         let before = store.study().unwrap_or_default();
         let mut study = self.outline(ready, store, &before);
-        self.carry_out_all(&ready.possible(), store, &mut study)?;
+        let unfit = self.carry_out_all(&ready.possible(), store, &mut study)?;
         store.save_study(&study)?;
-        Ok(study)
+        Ok(Carried { study, unfit })
     }
 
     fn carry_out_all(
@@ -96,17 +118,15 @@ impl<'a> Lab<'a> {
         slots: &[PlannedRun<'a>],
         store: &Store,
         study: &mut Study,
-    ) -> Result<(), LabError> {
+    ) -> Result<Option<String>, LabError> {
+        let mut round = None;
         let mut ports = Ports::new(std::process::id().wrapping_mul(7919));
         let mut progress = Progress::new(slots.len());
         let runs = study.cases.iter().flat_map(|case| &case.runs);
         let resumed = runs.map(|run| run.resumed + 1).max().unwrap_or(0);
         for (slot, place) in slots.iter().zip(1..) {
             let names = (&slot.server.name, &slot.load.name);
-            let mut cases = study.cases.iter_mut();
-            let Some(case) = cases.find(|case| (&case.server, &case.load) == names) else {
-                continue;
-            };
+            let Some(case) = study.case(names.0, names.1) else { continue };
             let is_it = |run: &CaseRun| run.repeat == slot.repeat;
             if case.runs.iter().any(|run| is_it(run) && run.failure.is_none()) {
                 continue;
@@ -114,6 +134,13 @@ impl<'a> Lab<'a> {
             if (self.stopped)() {
                 break;
             }
+            if let Some(why) = self.unfit_after(&mut round, slot.repeat, study) {
+                return Ok(Some(why));
+            }
+            let mut cases = study.cases.iter_mut();
+            let Some(case) = cases.find(|case| (&case.server, &case.load) == names) else {
+                continue;
+            };
             let mut run = CaseRun { resumed, ..self.one(slot, store, &mut ports)? };
             if (self.stopped)() && run.failure.is_some() {
                 // Cut short from outside: nothing can be said of it.
@@ -127,7 +154,20 @@ impl<'a> Lab<'a> {
             store.save_study(study)?;
             self.pause();
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Why to stop before a run of a repeat: the first round of this go, which is over, shows that
+    /// the host is unfit, and nobody wants to go on. `round` is that round until it has been looked
+    /// at.
+    fn unfit_after(&self, round: &mut Option<Round>, repeat: u32, study: &Study) -> Option<String> {
+        match *round.get_or_insert(Round::Going(repeat)) {
+            Round::Going(first) if first != repeat => {
+                *round = Some(Round::Over);
+                unfit(study, first).filter(|why| !(self.goes_on)(why))
+            }
+            _ => None,
+        }
     }
 
     fn one(

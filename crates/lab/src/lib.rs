@@ -12,6 +12,7 @@
 mod case;
 mod cast;
 mod check;
+mod fitness;
 mod home;
 mod lab;
 mod loading;
@@ -27,7 +28,7 @@ mod store;
 pub mod suite;
 pub mod testers;
 
-pub use lab::{Lab, LabError, Unknown, words};
+pub use lab::{Carried, Lab, LabError, Unknown, words};
 pub use loading::{Sketch, Variables, sketch};
 pub use ready::{Ready, Unfit};
 pub use store::{Store, StoreError};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::study::{CaseRun, LineOutcome, LoadLine, failure_kind};
+use plimsoll_core::study::{CaseRun, LineOutcome, LoadLine, Measure, failure_kind};
 use plimsoll_core::units::{format_count, format_ns, format_rate};
 use plimsoll_core::verdict::Verdict;
 
@@ -57,8 +57,13 @@ impl Progress {
 fn figures(run: &CaseRun) -> Vec<String> {
     let figures = &run.figures;
     let line = figures.load_line.map(line_words);
-    let rate = figures.rate_rps.map(|rate| format!("{}/s", format_count(rate as u64)));
-    let p99 = figures.latency_s(0.99).map(|s| format!("p99 {}", format_ns((s * 1e9) as u64)));
+    let sign =
+        |measure| run.mark(measure).map(|mark| format!("{} ", mark.sign())).unwrap_or_default();
+    let rate_sign = sign(Measure::Responses);
+    let rate = figures.rate_rps.map(|rate| format!("{rate_sign}{}/s", format_count(rate as u64)));
+    let p99_sign = sign(Measure::Latency(0.99));
+    let p99 = figures.latency_s(0.99);
+    let p99 = p99.map(|s| format!("p99 {p99_sign}{}", format_ns((s * 1e9) as u64)));
     let cpu = run.server.as_ref().map(|it| format!("CPU {:.0} %", it.cpu_percent_mean));
     [line, rate, p99, cpu].into_iter().flatten().collect()
 }
@@ -124,7 +129,7 @@ mod tests {
                 "[1/7] a l #1: FAILED: port 10240: refused",
                 "[2/7] a l #2: FAILED: status 404",
                 "[3/7] a l #3: FAILED as in [1/7]",
-                "[4/7] a l #4: 1 234/s, INVALID: 97 % of its CPU",
+                "[4/7] a l #4: ~ 1 234/s, INVALID: 97 % of its CPU",
                 "[5/7] a l #5: 1 234/s, suspect as in [4/7]",
                 "[6/7] a l #6: 1 234/s",
                 "[7/7] a l #7: FAILED: status 503",

@@ -1,5 +1,7 @@
 //! `plimsoll lab`: carries out a suite and writes its study.
 
+mod asking;
+mod ending;
 mod figures;
 mod loads;
 mod planned;
@@ -16,11 +18,11 @@ use plimsoll_core::result::{Environment, Tool};
 use plimsoll_core::study::Study;
 use plimsoll_lab::order::PlannedRun;
 use plimsoll_lab::suite::Suite;
-use plimsoll_lab::{Lab, LabError, Store, prepare, suite};
+use plimsoll_lab::{Carried, Lab, LabError, Store, prepare, suite};
 use plimsoll_report::text::wrap;
 
 use self::figures::Figures;
-use crate::exit::{COULD_NOT_RUN, Exit};
+use crate::exit::Exit;
 use crate::lab_args::LabFlags;
 use crate::output_args::Format;
 use crate::signals::Caught;
@@ -62,6 +64,7 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
         variables: &|run| figures.variables(run),
         stopped: &|| stop.load(Ordering::Relaxed),
         say: &mut say,
+        goes_on: &|why| flags.keep_going || asking::goes_on(why, &stop),
     };
     let usage = |error: &dyn std::fmt::Display| Exit::Usage(error.to_string());
     if flags.list {
@@ -89,21 +92,17 @@ pub(crate) fn lab(flags: &LabFlags) -> Result<ExitCode, Exit> {
         Some(store) => store,
         None => Store::create(&folder, &text).map_err(|error| usage(&error))?,
     };
-    let study = lab.run(&ready, &store).map_err(could_not)?;
+    let Carried { study, unfit } = lab.run(&ready, &store).map_err(could_not)?;
     let written = write(&study, &store);
     let open = slots.iter().filter(|slot| !is_there(&study, slot)).count();
-    if open > 0 {
-        let all = slots.len();
-        (lab.say)(&format!("{open} of {all} runs gave no figures: --continue makes them (again)"));
-    }
+    let ending = ending::of(&study, unfit.as_deref(), (open, slots.len()));
+    ending.lines.iter().for_each(|line| (lab.say)(line));
     if let Some(code) = caught.code() {
         // The signal may mean that the terminal is gone, so no table is printed.
         return Ok(code);
     }
     written?;
-    let nothing = study.cases.iter().all(|case| case.runs.is_empty());
-    let failed = open > 0 || nothing;
-    Ok(if failed { ExitCode::from(COULD_NOT_RUN) } else { ExitCode::SUCCESS })
+    Ok(ExitCode::from(ending.code))
 }
 
 /// Whether nothing is left to do for a run: it gave figures, or its case was skipped.

@@ -131,7 +131,7 @@ fn with_side(what: &str, interval: Interval, value: f64) -> String {
 fn why(causes: &[&Cause]) -> String {
     let mut reasons: Vec<&str> = Vec::new();
     for cause in causes {
-        let reason = reason(&cause.code);
+        let reason = reason(&cause.code).unwrap_or("see the causes");
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }
@@ -140,9 +140,10 @@ fn why(causes: &[&Cause]) -> String {
     reasons.join(", and ")
 }
 
-/// A cause in a few words.
-fn reason(code: &str) -> &'static str {
-    match code {
+/// A cause in a few words, by its code; none for a code that is not known.
+#[must_use]
+pub fn reason(code: &str) -> Option<&'static str> {
+    Some(match code {
         "late" | "late_tail" | "cpu_shared" | "gave_way" => "this host was busy",
         "steal" => "the hypervisor gave this host too little CPU",
         "throttled" => "the tester hit its CPU quota",
@@ -171,6 +172,6 @@ fn reason(code: &str) -> &'static str {
         "beyond_hour" => "some requests took over an hour",
         "unconfirmed" => "messages may have been lost unnoticed",
         "pushed_replies" | "extra_answers" => "replies may belong to other messages",
-        _ => "see the causes",
-    }
+        _ => return None,
+    })
 }

@@ -15,7 +15,7 @@ use crate::doubt::{Doubts, Figure, Reach, Touch};
 use crate::result::RunResult;
 use crate::verdict::{Cause, QUOTED, Verdict};
 
-pub use line::{Confidence, confidence};
+pub use line::{Confidence, confidence, reason};
 
 /// What is known of a cause that does not say which figures it touches, as in documents of earlier
 /// versions: nothing.

@@ -1,84 +1,21 @@
 //! Which runs count, and for which figures.
 //!
-//! A run that failed counts for nothing. A run that its own verdict calls invalid loses the figures
-//! that the causes reach, and counts for the others: a tester that sent late spoils response times,
-//! and neither the rate nor the server's CPU. [`CaseRun::why_not_counted`] alone decides it, for
-//! comparisons, rankings and medians alike.
+//! A run that failed counts for nothing. Any other loses the figures that are in doubt, and counts
+//! for the rest: a tester that sent late spoils response times, and neither the rate nor the server's
+//! CPU. [`CaseRun::why_not_counted`] alone decides it, for comparisons, rankings and medians alike;
+//! which figures are in doubt, `mark` says.
 
 use std::collections::BTreeMap;
 
 use super::{Case, CaseRun, Measure};
 use crate::verdict::{Cause, Verdict};
 
-/// The figures that a cause spoils.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// Times that count from when a request was due.
-    Times,
-    /// All but what the server's processes used.
-    Responses,
-    /// All of them.
-    Everything,
-}
-
-impl Reach {
-    fn of(cause: &Cause) -> Self {
-        match cause.code.as_str() {
-            "late" => Self::Times,
-            "paused" | "throttled" => Self::Responses,
-            _ => Self::Everything,
-        }
-    }
-
-    fn holds(self, measure: Measure) -> bool {
-        match self {
-            Self::Times => is_time(measure),
-            Self::Responses => !is_of_processes(measure),
-            Self::Everything => true,
-        }
-    }
-}
-
-fn is_time(measure: Measure) -> bool {
-    matches!(
-        measure,
-        Measure::Latency(_)
-            | Measure::Service(_)
-            | Measure::Message(..)
-            | Measure::Mean
-            | Measure::Max
-            // A search decides by times.
-            | Measure::LoadLine
-            | Measure::FailsAt
-    )
-}
-
-fn is_of_processes(measure: Measure) -> bool {
-    matches!(
-        measure,
-        Measure::CpuPerRequest
-            | Measure::Cpu
-            | Measure::Rss
-            | Measure::Pss
-            | Measure::Processes
-            | Measure::Threads
-    )
-}
-
 impl CaseRun {
     /// Why the run does not count for a measure; `None` if it counts.
     #[must_use]
     pub fn why_not_counted(&self, measure: Measure) -> Option<String> {
-        if self.failure.is_some() || self.verdict != Some(Verdict::Invalid) {
-            return self.failure.clone();
-        }
-        let invalid: Vec<&Cause> =
-            self.causes.iter().filter(|cause| cause.verdict == Verdict::Invalid).collect();
-        let reaching = invalid.iter().filter(|cause| Reach::of(cause).holds(measure));
-        let codes: Vec<&str> = reaching.map(|cause| cause.code.as_str()).collect();
-        // A verdict without a cause is of everything.
-        let is_reached = !codes.is_empty() || invalid.is_empty();
-        is_reached.then(|| format!("invalid by the tester's verdict: {}", codes.join(", ")))
+        let in_doubt = || format!("in doubt: {}", self.reasons().join(", and "));
+        self.failure.clone().or_else(|| self.doubt(measure).map(|_| in_doubt()))
     }
 
     /// Whether the run counts for a measure.
@@ -95,11 +32,11 @@ impl CaseRun {
             || (self.counts_for(Measure::CpuPerRequest) && is_known(Measure::CpuPerRequest))
     }
 
-    /// Whether it is a repeat like the others, with every figure: it did not fail, and its own
-    /// verdict does not call it invalid.
+    /// Whether it is a repeat like the others, of which figures count: it did not fail, and it was
+    /// not called invalid as a whole.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.failure.is_none() && self.verdict != Some(Verdict::Invalid)
+        self.failure.is_none() && !self.is_invalid_as_a_whole()
     }
 
     /// Why the run is not [whole](Self::is_whole); `None` for one that is.
@@ -143,6 +80,23 @@ impl Case {
         self.counted(measure).any(|run| measure.is_lower_bound(run))
     }
 
+    /// Whether a measure was seen and counts in no run.
+    #[must_use]
+    pub fn is_in_doubt(&self, measure: Measure) -> bool {
+        let mut seen = self.runs.iter().filter(|run| run.failure.is_none());
+        self.values(measure).is_empty() && seen.any(|run| measure.of(run).is_some())
+    }
+
+    /// Why no figure of some runs counts, each reason with how many it holds for.
+    #[must_use]
+    pub fn left_out(&self) -> BTreeMap<String, usize> {
+        let mut reasons = BTreeMap::new();
+        for why in self.runs.iter().filter_map(CaseRun::why_left_out) {
+            *reasons.entry(why).or_default() += 1;
+        }
+        reasons
+    }
+
     /// Why runs do not count for some of these measures: each reason, the measures, and how many
     /// runs it holds for.
     #[must_use]
@@ -173,59 +127,65 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doubt::{Figure, Reach, Touch};
+    use crate::study::Mark;
     use crate::study::tests::case;
 
-    fn doubted(verdict: Verdict, codes: &[&str]) -> CaseRun {
-        let cause = |code: &&str| Cause::new(verdict, code, String::new());
+    const MEASURES: [Measure; 4] =
+        [Measure::Rate, Measure::Latency(0.99), Measure::CpuPerRequest, Measure::Errors];
+
+    /// A run that is invalid for a cause with these touches.
+    fn touched(touches: Vec<Touch>) -> CaseRun {
+        let cause = Cause::new(Verdict::Invalid, "late", String::new());
         CaseRun {
-            verdict: Some(verdict),
-            causes: codes.iter().map(cause).collect(),
+            verdict: Some(Verdict::Invalid),
+            causes: vec![Cause { touches, ..cause }],
             ..case("a", &[1.0]).runs[0].clone()
         }
     }
 
+    /// As what a late tester leaves of a run: its percentiles may be lower.
+    fn late() -> CaseRun {
+        let mut run = touched(vec![Touch::below(Figure::Response, Reach::Any)]);
+        run.figures.latency.iter_mut().for_each(|it| it.doubt = Some(Mark::AtMost));
+        run
+    }
+
     #[test]
-    fn a_run_loses_the_figures_that_its_causes_reach() {
-        let (rate, p99) = (Measure::Rate, Measure::Latency(0.99));
-        let (cpu, errors) = (Measure::CpuPerRequest, Measure::Errors);
-        let all = [rate, p99, cpu, errors];
-        for (verdict, codes, lost) in [
-            (Verdict::Valid, &[][..], &[][..]),
-            (Verdict::Suspect, &["late", "cpu"], &[]),
-            (Verdict::Invalid, &["late"], &[p99]),
-            (Verdict::Invalid, &["paused"], &[rate, p99, errors]),
-            (Verdict::Invalid, &["late", "throttled"], &[rate, p99, errors]),
-            (Verdict::Invalid, &["time_order"], &all),
-            (Verdict::Invalid, &["a cause of a later version"], &all),
-            (Verdict::Invalid, &[], &all),
+    fn a_run_loses_the_figures_that_are_in_doubt() {
+        use Measure::{CpuPerRequest, Errors, Latency, Rate};
+        let any = |figure: Figure| vec![Touch::either(figure, Reach::Any)];
+        for (run, lost) in [
+            (late(), &[Latency(0.99)][..]),
+            (touched(any(Figure::Achieved)), &[Rate]),
+            (touched(vec![Touch::above(Figure::Achieved, Reach::share(0.04))]), &[]),
+            (touched(any(Figure::Counts)), &[CpuPerRequest, Errors]),
+            (touched(any(Figure::Load)), &[]),
+            // As in documents of earlier versions.
+            (touched(Vec::new()), &[Rate, Latency(0.99), CpuPerRequest]),
         ] {
-            let run = doubted(verdict, codes);
-            for measure in all {
+            for measure in MEASURES {
                 let is_lost = lost.contains(&measure);
-                assert_eq!(run.counts_for(measure), !is_lost, "{codes:?} {measure}");
+                assert_eq!(run.counts_for(measure), !is_lost, "{:?} {measure}", run.causes);
             }
         }
-        let mut failed = doubted(Verdict::Valid, &[]);
+        let mut failed = late();
         failed.failure = Some("it died".to_owned());
-        assert_eq!(failed.why_not_counted(cpu).as_deref(), Some("it died"));
-        assert!(!failed.counts());
-        // What an invalid cause does not reach is not lost for a note that would.
-        let mut late = doubted(Verdict::Invalid, &["late"]);
-        late.causes.extend(doubted(Verdict::Suspect, &["steal"]).causes);
-        assert!(late.counts_for(rate) && late.counts() && !late.counts_for(p99));
+        assert_eq!(failed.why_not_counted(CpuPerRequest).as_deref(), Some("it died"));
+        assert!(!failed.counts() && late().counts());
     }
 
     #[test]
     fn the_measures_that_a_run_loses_are_named() {
         let mut case = case("a", &[1.0, 2.0]);
-        case.runs[0] = doubted(Verdict::Invalid, &["late"]);
+        case.runs[0] = late();
         case.runs[1].failure = Some("it died".to_owned());
         let measures = [Measure::Rate, Measure::Latency(0.5), Measure::Latency(0.99)];
         let found: Vec<_> = case.not_counted(&measures).into_iter().collect();
-        let late = "invalid by the tester's verdict: late".to_owned();
+        let busy = "in doubt: this host was busy".to_owned();
         assert_eq!(
             found,
-            [((late, "p50, p99".to_owned()), 1), (("it died".to_owned(), String::new()), 1)]
+            [((busy, "p50, p99".to_owned()), 1), (("it died".to_owned(), String::new()), 1)]
         );
         assert_eq!(case.values(Measure::Rate).len(), 1);
         assert!(case.values(Measure::Latency(0.5)).is_empty() && case.says(Measure::Rate));

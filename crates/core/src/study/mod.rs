@@ -7,6 +7,9 @@
 mod column;
 mod counted;
 mod load_line;
+mod mark;
+#[cfg(test)]
+mod mark_tests;
 mod summary;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -16,8 +19,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::confidence::doubts;
+use crate::doubt::{Bounds, Doubts, Figure, Interval};
 use crate::histogram::Histogram;
-use crate::result::{Environment, RunResult, Tool};
+use crate::result::{Environment, Gate, RunResult, Tool};
 use crate::streams::Streams;
 use crate::units::format_ns;
 use crate::usage::Usage;
@@ -25,7 +30,10 @@ use crate::verdict::{Cause, Verdict};
 
 pub use column::{Better, Column, Measure, MessageTime};
 pub use load_line::{LineOutcome, LoadLine};
-pub use summary::Middle;
+use mark::time_mark;
+
+pub use mark::Mark;
+pub use summary::{Middle, Shown};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "plimsoll/study/1";
@@ -142,6 +150,9 @@ pub struct CaseRun {
     pub log: Option<String>,
     /// The file of the whole result, from the study's directory.
     pub result: Option<String>,
+    /// The conditions that the load sets, each with how it was decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
 }
 
 /// A failure without the numbers that the lab draws anew for each run (ports, processes) and
@@ -173,13 +184,17 @@ pub struct Quantile {
     /// would be over 1 % higher. False also if that is not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_lower_bound: bool,
+    /// On which side of it the true value may lie, because the measurement was disturbed. `None`
+    /// also if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<Mark>,
 }
 
 impl Quantile {
     /// A quantile (0 to 1) that is known, seconds.
     #[must_use]
     pub const fn known(q: f64, s: f64) -> Self {
-        Self { q, s, is_lower_bound: false }
+        Self { q, s, is_lower_bound: false, doubt: None }
     }
 }
 
@@ -209,6 +224,12 @@ pub struct Figures {
     pub mean_s: Option<f64>,
     /// Greatest latency, seconds.
     pub max_s: Option<f64>,
+    /// The doubt of the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_doubt: Option<Mark>,
+    /// The doubt of the greatest latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_doubt: Option<Mark>,
     /// Latency by the clock that the tester puts first, ascending. Of Plimsoll: response
     /// time.
     pub latency: Vec<Quantile>,
@@ -236,8 +257,8 @@ pub struct StreamFigures {
 impl StreamFigures {
     /// Those of a result of Plimsoll's own.
     #[must_use]
-    pub fn of(streams: &Streams) -> Self {
-        let of = |times: &Histogram| quantiles(times, |_| false);
+    pub fn of(streams: &Streams, doubts: &Doubts<'_>) -> Self {
+        let of = |times: &Histogram| quantiles(doubts, Figure::Service, &Bounds::new(times, 0, 0));
         Self {
             first_message: of(&streams.first_message),
             gaps: of(&streams.gaps),
@@ -257,12 +278,15 @@ impl Figures {
     #[must_use]
     pub fn of(result: &RunResult) -> Self {
         let lead = Clock::HEADLINE;
-        let (first, second) = (lead.histogram(result), lead.other().histogram(result));
-        let ledger = &result.ledger;
-        let of = |clock: Clock, histogram| {
-            let bounds = clock.bounds(result);
-            quantiles(histogram, |q| bounds.is_lower_bound(q))
-        };
+        let (first, ledger) = (lead.bounds(result), &result.ledger);
+        let times = first.all();
+        let doubts = doubts(&result.loader.causes);
+        let of = |clock: Clock| quantiles(&doubts, clock.figure(), &clock.bounds(result));
+        let streams = result.grpc_streams.as_deref();
+        let (mean_ns, max_ns) = (times.mean_ns(), times.max_ns().map(|ns| ns as f64));
+        let doubt = |ns: Option<f64>, interval: Interval| time_mark(interval, ns? / 1e9);
+        let mean = doubts.mean_ns(lead.figure(), &Bounds::new(times, 0, 0));
+        let max = doubts.quantile_ns(lead.figure(), &Bounds::new(times, 0, 0), 1.0);
         Self {
             rate_rps: Some(result.rate.achieved_rps),
             good_rps: result.rate.good_rps,
@@ -272,11 +296,13 @@ impl Figures {
             errors: Some(ledger.scheduled.saturating_sub(ledger.completed)),
             outage: result.outage.map(|outage| outage.share),
             connections: Some(result.connections.opened),
-            mean_s: first.mean_ns().map(|ns| ns / 1e9),
-            max_s: first.max_ns().map(|ns| ns as f64 / 1e9),
-            latency: of(lead, first),
-            service: of(lead.other(), second),
-            streams: result.grpc_streams.as_deref().map(StreamFigures::of).map(Box::new),
+            mean_s: mean_ns.map(|ns| ns / 1e9),
+            max_s: max_ns.map(|ns| ns / 1e9),
+            mean_doubt: doubt(mean_ns, mean),
+            max_doubt: doubt(max_ns, max),
+            latency: of(lead),
+            service: of(lead.other()),
+            streams: streams.map(|streams| Box::new(StreamFigures::of(streams, &doubts))),
             load_line: None,
         }
     }
@@ -296,13 +322,17 @@ impl Figures {
     /// A time of messages at a quantile, seconds.
     #[must_use]
     pub fn message_s(&self, time: MessageTime, q: f64) -> Option<f64> {
+        self.message(time, q).map(|it| it.s)
+    }
+
+    fn message(&self, time: MessageTime, q: f64) -> Option<&Quantile> {
         let streams = self.streams.as_deref()?;
         let quantiles = match time {
             MessageTime::First => &streams.first_message,
             MessageTime::Gap => &streams.gaps,
             MessageTime::RoundTrip => &streams.round_trips,
         };
-        quantile_s(quantiles, q)
+        quantile(quantiles, q)
     }
 
     /// Responses per second that were as expected. Where the tester does not say it, the rate of
@@ -330,15 +360,12 @@ impl Figures {
     }
 }
 
-/// Those of a histogram that are kept, and which of them are lower bounds.
-fn quantiles(histogram: &Histogram, is_lower_bound: impl Fn(f64) -> bool) -> Vec<Quantile> {
-    let at = |q: f64| {
-        let s = histogram.quantile_ns(q)? as f64 / 1e9;
-        Some(Quantile { q, s, is_lower_bound: is_lower_bound(q) })
-    };
+/// Those of times that are kept, each with its marks.
+fn quantiles(doubts: &Doubts<'_>, figure: Figure, times: &Bounds<'_>) -> Vec<Quantile> {
+    let count = times.all().count() as f64;
     // A quantile that no sample lies beyond is the maximum by another name.
-    let known = KEPT.into_iter().filter(|q| (1.0 - q) * histogram.count() as f64 >= 1.0 - 1e-9);
-    known.filter_map(at).collect()
+    let known = KEPT.into_iter().filter(|q| (1.0 - q) * count >= 1.0 - 1e-9);
+    known.filter_map(|q| Quantile::of(doubts, figure, times, q)).collect()
 }
 
 fn quantile_s(quantiles: &[Quantile], q: f64) -> Option<f64> {
@@ -386,6 +413,7 @@ impl CaseRun {
             verdict: Some(result.loader.verdict),
             causes: result.loader.causes.clone(),
             server: result.target.clone(),
+            gates: result.gates.clone(),
             ..Self::default()
         }
     }

@@ -1,12 +1,12 @@
 //! What the repeats of a study show: where a column lies, and which measures there are.
 //!
-//! Only runs that count are used. Absent on purpose: one figure for a server over several loads,
+//! Only figures that count are used, as far as there are any. Absent on purpose: one figure for a server over several loads,
 //! because nobody has that load; and which servers differ, which [`comparison`](crate::comparison)
 //! decides.
 
 use crate::stats::{ConfidenceInterval, median, median_interval};
 
-use super::{Case, CaseRun, Column, Measure, Study};
+use super::{Case, CaseRun, Column, Mark, Measure, Study};
 
 /// How often the interval of a median is meant to hold the true one, where the repeats suffice.
 const CONFIDENCE: f64 = 0.95;
@@ -23,19 +23,47 @@ pub struct Middle {
     pub interval: Option<ConfidenceInterval>,
 }
 
+/// A column of a case as tables show it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    /// Over the repeats in which it counts; if it counts in none, over those in which it is in
+    /// doubt.
+    pub middle: Middle,
+    /// Where the true value may lie, if that matters.
+    pub mark: Option<Mark>,
+    /// Whether it counts. A figure in doubt is neither ranked nor compared.
+    pub counts: bool,
+}
+
 impl Case {
-    /// What a column was over the repeats that count; none where none of them says.
+    /// What a column was over the repeats in which it counts; none where none of them says.
     #[must_use]
     pub fn middle(&self, column: &Column) -> Option<Middle> {
-        let counts = |run: &&CaseRun| {
-            [Some(column.measure), column.over].into_iter().flatten().all(|it| run.counts_for(it))
-        };
-        let values = self.runs.iter().filter(counts).filter_map(|run| column.of(run));
-        let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-        let median = median(&values)?;
-        let interval = median_interval(&values, CONFIDENCE);
-        Some(Middle { values, median, interval })
+        middle(self.runs.iter().filter(|run| column.counts(run)), column)
     }
+
+    /// What tables show of a column: it is shown even if it is in doubt in every repeat.
+    #[must_use]
+    pub fn shown(&self, column: &Column) -> Option<Shown> {
+        let shown = |run: &&CaseRun, counts: bool| {
+            run.failure.is_none() && column.of(run).is_some() && column.counts(run) == counts
+        };
+        let found = self.middle(column);
+        let counts = found.is_some();
+        let doubtful = || middle(self.runs.iter().filter(|run| shown(run, false)), column);
+        let middle = found.or_else(doubtful)?;
+        let marks = self.runs.iter().filter(|run| shown(run, counts));
+        let mark = marks.filter_map(|run| column.mark(run)).reduce(Mark::and);
+        Some(Shown { middle, mark, counts })
+    }
+}
+
+fn middle<'a>(runs: impl Iterator<Item = &'a CaseRun>, column: &Column) -> Option<Middle> {
+    let values = runs.filter_map(|run| column.of(run));
+    let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    let median = median(&values)?;
+    let interval = median_interval(&values, CONFIDENCE);
+    Some(Middle { values, median, interval })
 }
 
 impl Measure {
@@ -67,7 +95,8 @@ impl Study {
             [Measure::Rate, Measure::LoadLine, Measure::Latency(0.99), Measure::CpuPerRequest];
         let mut measures: Vec<Measure> = Vec::new();
         for measure in plain.map(|column| column.measure).chain(always) {
-            let is_said = self.cases.iter().any(|case| !case.values(measure).is_empty());
+            let mut runs = self.cases.iter().flat_map(|case| &case.runs);
+            let is_said = runs.any(|run| run.failure.is_none() && measure.of(run).is_some());
             if measure.is_of_merit() && is_said && !measures.contains(&measure) {
                 measures.push(measure);
             }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use plimsoll_core::find;
 use plimsoll_core::result::RunResult;
-use plimsoll_core::study::{Figures, Quantile, StreamFigures};
+use plimsoll_core::study::{Figures, Quantile};
 
 /// A call that has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -92,8 +92,9 @@ impl From<&Reading> for Figures {
         });
         let untold = reading.errors.is_none() && reading.timed_out.is_none();
         let errors = reading.errors.unwrap_or(0).saturating_add(reading.timed_out.unwrap_or(0));
-        let streams = reading.result.as_ref().and_then(|result| result.grpc_streams.as_deref());
-        Self {
+        let of_result = reading.result.as_deref().map(Self::of);
+        let streams = of_result.as_ref().and_then(|figures| figures.streams.clone());
+        let mut figures = Self {
             rate_rps: reading.rate_rps.map(|rate| rate * share),
             good_rps: None,
             duration_s: reading.duration_s,
@@ -104,10 +105,16 @@ impl From<&Reading> for Figures {
             connections: reading.result.as_ref().map(|result| result.connections.opened),
             mean_s: reading.mean_s,
             max_s: reading.max_s,
+            mean_doubt: None,
+            max_doubt: None,
             latency: quantiles(&reading.quantiles),
             service: quantiles(&reading.service_quantiles),
-            streams: streams.map(StreamFigures::of).map(Box::new),
+            streams,
             load_line: reading.search.as_ref().map(|search| search.load_line()),
+        };
+        if let Some(of_result) = &of_result {
+            figures.take_marks(of_result);
         }
+        figures
     }
 }

@@ -6,7 +6,9 @@
 
 use std::io::{self, Write};
 
-use plimsoll_core::study::{Case, CaseRun, LoadFacts, MessageTime, Quantile, ServerFacts, Study};
+use plimsoll_core::study::{
+    Case, CaseRun, Column, LoadFacts, MessageTime, Quantile, ServerFacts, Study,
+};
 use plimsoll_core::usage::Usage;
 
 use crate::csv::text;
@@ -98,7 +100,23 @@ fn head(study: &Study, case: &Case, run: &CaseRun) -> Vec<Cell> {
         of_text("failure", run.failure.as_deref()),
         of_text("verdict", run.verdict.map(|verdict| verdict.name())),
         of_text("causes", Some(&codes.join(" "))),
+        of_text("doubt", Some(&doubts(study, run))),
     ]
+}
+
+/// The columns of the tables that are in doubt in a run: `p99:at_most rate:at_least`.
+fn doubts(study: &Study, run: &CaseRun) -> String {
+    let mut columns: Vec<&Column> = Vec::new();
+    for column in &study.columns {
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    let word = |column: &&Column| {
+        let mark = column.mark(run).filter(|_| column.of(run).is_some() && !column.counts(run))?;
+        Some(format!("{column}:{}", mark.word()))
+    };
+    columns.iter().filter_map(word).collect::<Vec<_>>().join(" ")
 }
 
 fn figures(run: &CaseRun, quantiles: &[f64]) -> Vec<Cell> {

@@ -1,10 +1,12 @@
 //! What the views of a study share: headings, cells, rows and what is missing from them,
 //! comparisons in words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::comparison::{Comparison, Decision, Reason, Scale, contrast_with_baseline};
-use plimsoll_core::study::{Case, Column, LineOutcome, LoadFacts, Measure, MessageTime, Study};
+use plimsoll_core::study::{
+    Case, Column, LineOutcome, LoadFacts, Mark, Measure, MessageTime, Study,
+};
 use plimsoll_core::units::{format_bytes, format_ns, format_rate, format_whole, three_digits};
 
 use crate::comparison::Answer;
@@ -149,6 +151,27 @@ pub(super) fn cell(column: &Column, value: f64) -> String {
 /// In the place of a figure: there is none.
 pub(super) const NO_FIGURE: &str = "–";
 
+/// The median of a column, with its mark; none without a figure.
+pub(super) fn shown_words(case: &Case, column: &Column) -> Option<String> {
+    let shown = case.shown(column)?;
+    let words = cell(column, shown.middle.median);
+    Some(shown.mark.map_or_else(|| words.clone(), |mark| format!("{} {words}", mark.sign())))
+}
+
+/// What the marks mean, those that stand in the table.
+fn signs(study: &Study) -> Option<String> {
+    let measured = || rows(study).into_iter().filter_map(|row| row.content.ok());
+    let marks = measured().flat_map(|case| {
+        let of = |column| case.shown(column).and_then(|shown| shown.mark);
+        study.columns.iter().filter_map(of)
+    });
+    let marks: BTreeSet<Mark> = marks.collect();
+    let words: Vec<String> =
+        marks.iter().map(|mark| format!("{}: {}", mark.sign(), mark.meaning())).collect();
+    let what = "figures with such a mark are neither ranked nor compared";
+    (!words.is_empty()).then(|| format!("{}; {what}", words.join("; ")))
+}
+
 /// What needs a word beside the headings: columns that divide one figure by another, cells without
 /// a figure, and how searches ended.
 pub(super) fn marks(study: &Study) -> Vec<String> {
@@ -157,19 +180,21 @@ pub(super) fn marks(study: &Study) -> Vec<String> {
         format!("{}: the first figure divided by the second, in each run", heading(column))
     });
     let measured = || rows(study).into_iter().filter_map(|row| row.content.ok());
-    let is_missing = |case: &Case| study.columns.iter().any(|it| case.middle(it).is_none());
-    let missing = measured().any(is_missing).then(|| {
-        format!("{NO_FIGURE}: the tester does not print this figure, or no run counts for it")
-    });
+    let is_missing = |case: &Case| study.columns.iter().any(|it| case.shown(it).is_none());
+    let missing = measured()
+        .any(is_missing)
+        .then(|| format!("{NO_FIGURE}: the tester does not print this figure, or no run gave it"));
     let outcomes = study.loads.iter().filter_map(|load| outcomes_words(study, load));
-    ratio.into_iter().chain(missing).chain(outcomes).collect()
+    ratio.into_iter().chain(signs(study)).chain(missing).chain(outcomes).collect()
 }
 
 /// Where the true median of a column lies; none where the repeats do not tell.
 pub(super) fn interval_words(case: &Case, column: &Column) -> Option<String> {
-    let interval = case.middle(column)?.interval?;
+    let shown = case.shown(column)?;
+    let interval = shown.middle.interval?;
     let [low, high] = [interval.low, interval.high].map(|value| cell(column, value));
-    Some(if low == high { low } else { format!("{low} – {high}") })
+    let words = if low == high { low } else { format!("{low} – {high}") };
+    Some(shown.mark.map_or_else(|| words.clone(), |mark| format!("{} {words}", mark.sign())))
 }
 
 /// How sure the least sure interval of a median is, 0 to 1; none where no case has one.
@@ -286,6 +311,19 @@ pub(super) fn setting_words(study: &Study) -> Vec<String> {
     }
     words.retain(|word| !word.trim().is_empty());
     words
+}
+
+/// In the place of a comparison: the measure of one side is in doubt.
+pub(super) const IN_DOUBT: &str = "can't tell: in doubt";
+
+/// Whether a measure cannot be compared with the baseline's, because one of the two is in doubt.
+pub(super) fn is_in_doubt(study: &Study, case: &Case, measure: Measure) -> bool {
+    let base = study.baseline.as_deref().and_then(|name| study.case(name, &case.load));
+    let is_seen = |case: &Case| !case.values(measure).is_empty() || case.is_in_doubt(measure);
+    base.is_some_and(|base| {
+        let sides = [base, case];
+        sides.iter().all(|it| is_seen(it)) && sides.iter().any(|it| it.is_in_doubt(measure))
+    })
 }
 
 /// What was decided, in a word or two. A mark of doubt stands behind what is decided by itself.

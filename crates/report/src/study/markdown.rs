@@ -1,4 +1,4 @@
-//! A study as Markdown, GitHub's kind: the table of medians, the number of runs behind them, how
+//! A study as Markdown, GitHub's kind: the answer, the table of medians, the number of runs behind them, how
 //! the servers compare, and everything needed to measure it again.
 //!
 //! Absent on purpose: the output of the testers, which the document and the page have.
@@ -8,12 +8,15 @@ use std::io::{self, Write};
 use plimsoll_core::comparison::{Reason, against_baseline};
 use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
 
+use super::answer::answer;
 use super::facts::{
-    self, ALL, COMPARED_HOW, NO_FIGURE, Row, cell, change_words, decision_words, heading,
-    interval_words, legend, repeats_words,
+    self, ALL, COMPARED_HOW, IN_DOUBT, NO_FIGURE, Row, change_words, decision_words, heading,
+    interval_words, is_in_doubt, legend, repeats_words, shown_words,
 };
 use super::notes::{self, Note, Weight};
-use super::standing::{Standing, VERDICT, unranked_words, verdict_legend, verdict_words};
+use super::standing::{
+    Standing, VERDICT, has_left_out, unranked_words, verdict_legend, verdict_words,
+};
 use crate::markdown::escape::{code, fenced, prose};
 use crate::markdown::{table_of, write_blocks};
 
@@ -37,6 +40,9 @@ pub fn write(study: &Study, out: &mut dyn Write) -> io::Result<()> {
 fn head(study: &Study) -> String {
     let title = if study.title.is_empty() { &study.name } else { &study.title };
     let mut text = format!("# {}\n\n", prose(title));
+    for sentence in answer(study) {
+        text += &format!("**{}.**\n\n", prose(&sentence));
+    }
     for paragraph in study.description.split("\n\n").filter(|text| !text.trim().is_empty()) {
         let lines: Vec<String> = paragraph.lines().map(|line| prose(line.trim())).collect();
         text += &format!("{}\n\n", lines.join("\n").trim());
@@ -73,8 +79,8 @@ fn by_case(study: &Study, value: impl Fn(&Case, &Column) -> String) -> String {
 fn verdict(study: &Study, case: &Case) -> String {
     let words = prose(&verdict_words(study, case));
     match Standing::of_case(case) {
-        standing if standing.leaves_out() => format!("❌ {words}"),
-        Standing::Suspect => format!("⚠️ {words}"),
+        _ if has_left_out(case) => format!("❌ {words}"),
+        Standing::Suspect | Standing::Invalid => format!("⚠️ {words}"),
         _ => words,
     }
 }
@@ -84,9 +90,7 @@ fn none() -> String {
 }
 
 fn medians(study: &Study) -> String {
-    let value = |case: &Case, column: &Column| {
-        case.middle(column).map_or_else(none, |middle| cell(column, middle.median))
-    };
+    let value = |case: &Case, column: &Column| shown_words(case, column).unwrap_or_else(none);
     let table = by_case(study, value);
     let what = if study.repeats > 1 { "Medians of" } else { "Figures of" };
     let words = [repeats_words(study), legend(&study.columns), verdict_legend(study)];
@@ -124,8 +128,8 @@ fn notes(study: &Study) -> String {
 
 fn note_words(note: &Note<'_>) -> String {
     let sign = match note.weight {
-        Weight::Failed | Weight::Invalid => "❌ ",
-        Weight::Suspect => "⚠️ ",
+        Weight::Failed => "❌ ",
+        Weight::Doubt => "⚠️ ",
         Weight::Note => "",
     };
     let mut text = format!("- {sign}**{}**: {}\n", prose(&note.about), prose(&note.text));
@@ -168,7 +172,8 @@ fn against(study: &Study, load: &LoadFacts, measures: &[Measure]) -> String {
         let words = decision_words(measure, &comparison);
         let words = if words.starts_with("can't") { words } else { format!("**{words}**") };
         if comparison.reason == Some(Reason::NothingMeasured) {
-            return String::new();
+            let is_in_doubt = is_in_doubt(study, case, measure);
+            return if is_in_doubt { IN_DOUBT.to_owned() } else { String::new() };
         }
         format!("{} {words}", change_words(&comparison))
     };

@@ -2,6 +2,7 @@
 //! numbers: four servers, some of them alike, under five loads of three testers, with what goes
 //! wrong in practice.
 
+use plimsoll_core::doubt::{Figure, Reach, Touch};
 use plimsoll_core::result::{Environment, Tool};
 use plimsoll_core::study::{
     Case, CaseRun, Figures, LoadFacts, Quantile, SCHEMA, ServerFacts, Study,
@@ -178,6 +179,37 @@ pub(crate) fn doubtful() -> Study {
         }
     }
     study
+}
+
+/// What a busy host makes of a study: times of Plimsoll's loads are in doubt in all runs, the rate
+/// of closed loops in some, CPU and memory nowhere.
+pub(crate) fn busy() -> Study {
+    let mut study = echo();
+    for case in &mut study.cases {
+        let is_loop = case.load == "closed-100";
+        for run in case.runs.iter_mut().filter(|run| run.verdict.is_some()) {
+            let is_slowed = is_loop && (run.repeat > 2 || case.server == "http-echo");
+            let rate = if is_slowed { Reach::share(0.3) } else { Reach::Nothing };
+            let touches = vec![
+                Touch::below(Figure::Response, Reach::Any),
+                Touch::below(Figure::Service, Reach::Any),
+                Touch::above(Figure::Achieved, rate),
+            ];
+            let code = if run.repeat % 2 == 0 { "late" } else { "cpu_shared" };
+            let text = match code {
+                "late" => "requests were started 2.1 ms late: give it more threads",
+                _ => "a worker was ready to run and had no CPU for 31 % of the time",
+            };
+            run.figures.mark(&[Cause { touches: touches.clone(), ..cause(code, text) }]);
+            run.causes.push(Cause { touches, ..cause(code, text) });
+            run.verdict = Some(Verdict::Invalid);
+        }
+    }
+    study
+}
+
+fn cause(code: &str, text: &str) -> Cause {
+    Cause::new(Verdict::Invalid, code, text.to_owned())
 }
 
 /// One repeat of one server, no baseline, no quantiles, nothing sampled.
@@ -387,6 +419,8 @@ fn run(model: &Model, kind: &Kind, repeat: u32, seconds: u64, spread: &mut Sprea
             errors: Some(0),
             mean_s: Some(rounded(median_s * 1.1)),
             max_s: Some(rounded(median_s * 20.0)),
+            mean_doubt: None,
+            max_doubt: None,
             latency: latency(median_s),
             service: if kind.rate_rps.is_some() { latency(0.9 * median_s) } else { Vec::new() },
             streams: None,

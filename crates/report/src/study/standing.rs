@@ -3,6 +3,8 @@
 use plimsoll_core::study::{Case, CaseRun, Study};
 use plimsoll_core::verdict::Verdict;
 
+use super::facts::name;
+
 /// How a case stands, by the worst of its runs, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
@@ -10,9 +12,9 @@ pub(super) enum Standing {
     Unsaid,
     /// The figures are the server's.
     Valid,
-    /// Those of a run may be distorted.
+    /// Tails of a run are in doubt, or its load was another.
     Suspect,
-    /// A run is left out, because its figures are the tester's own.
+    /// A median, the rate or the counts of a run are in doubt.
     Invalid,
     /// A run is left out, because it failed.
     Failed,
@@ -35,11 +37,6 @@ impl Standing {
         case.runs.iter().map(Self::of).max().unwrap_or(Self::Unsaid)
     }
 
-    /// Whether a run of such a case is in no figure.
-    pub(super) fn leaves_out(self) -> bool {
-        self >= Self::Invalid
-    }
-
     fn name(self) -> &'static str {
         match self {
             Self::Unsaid => "none",
@@ -52,10 +49,17 @@ impl Standing {
 
     fn meaning(self) -> &'static str {
         match self {
-            Self::Unsaid => "none: the tester does not judge itself, and the lab saw nothing wrong",
-            Self::Valid => "valid: the figures are the server's",
-            Self::Suspect => "suspect: the figures may be distorted, but count",
-            Self::Invalid => "INVALID: the figures are the tester's, and do not count",
+            Self::Unsaid => {
+                "none: the tester does not judge itself and may have been late unnoticed; the lab \
+                 saw nothing wrong"
+            }
+            Self::Valid => "valid: all figures hold",
+            Self::Suspect => {
+                "suspect: high percentiles are in doubt, or the load was not the one asked for"
+            }
+            Self::Invalid => {
+                "INVALID: a median, the rate or counts are in doubt; the other figures hold"
+            }
             Self::Failed => "FAILED: nothing that counts was measured",
         }
     }
@@ -99,13 +103,28 @@ pub(super) fn verdict_legend(study: &Study) -> String {
     }
 }
 
-/// Why servers under a load are in no ranking, where none of their runs counts.
+/// Whether nothing of some run of a case counts.
+pub(super) fn has_left_out(case: &Case) -> bool {
+    case.runs.iter().any(|run| !run.is_whole())
+}
+
+/// What is in no ranking of a load: servers of which no run counts, and single figures in doubt.
 pub(super) fn unranked_words(study: &Study, load: &str) -> Option<String> {
-    let under = study.cases.iter().filter(|case| case.load == load && !case.runs.is_empty());
-    let without = under.filter(|case| case.whole().next().is_none());
-    let names: Vec<String> =
+    let under = || study.cases.iter().filter(|case| case.load == load && !case.runs.is_empty());
+    let without = under().filter(|case| case.whole().next().is_none());
+    let without: Vec<String> =
         without.map(|case| format!("{} ({})", case.server, verdict_words(study, case))).collect();
-    (!names.is_empty()).then(|| {
-        format!("Neither ranked nor compared, because no run counts: {}", names.join(", "))
-    })
+    let measures = study.measures();
+    let doubtful = under().filter(|case| case.whole().next().is_some()).filter_map(|case| {
+        let doubtful = measures.iter().filter(|measure| case.is_in_doubt(**measure));
+        let names: Vec<String> = doubtful.map(|measure| name(*measure)).collect();
+        (!names.is_empty()).then(|| format!("{} ({})", case.server, names.join(", ")))
+    });
+    let doubtful: Vec<String> = doubtful.collect();
+    let words: Vec<String> = [("because no run counts", without), ("because in doubt", doubtful)]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(why, names)| format!("{why}: {}", names.join(", ")))
+        .collect();
+    (!words.is_empty()).then(|| format!("Neither ranked nor compared, {}", words.join("; ")))
 }

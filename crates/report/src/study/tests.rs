@@ -1,11 +1,12 @@
 //! The views of hand-made studies: what they show, and that no text from outside breaks out.
 
+use plimsoll_core::result::Gate;
 use plimsoll_core::study::{Case, Column, Study};
 use plimsoll_core::verdict::Verdict;
 
+use super::answer::answer;
 use super::facts::tester_words;
-use super::samples;
-use super::{csv, markdown, text};
+use super::{csv, html, markdown, notes, samples, text};
 use crate::heads;
 use crate::json;
 use crate::text::Style;
@@ -28,6 +29,10 @@ fn marked(study: &Study) -> String {
     written(|out| markdown::write(study, out))
 }
 
+fn page(study: &Study) -> String {
+    written(|out| html::write(study, out))
+}
+
 fn rows(study: &Study) -> String {
     written(|out| csv::write(study, out))
 }
@@ -36,6 +41,7 @@ fn all() -> Vec<Study> {
     vec![
         samples::echo(),
         samples::doubtful(),
+        samples::busy(),
         samples::small(),
         samples::nothing(),
         samples::hostile(),
@@ -71,6 +77,85 @@ fn a_study_that_cannot_be_believed_says_so() {
     insta::assert_snapshot!(part(&text, "## Results", "## Servers and loads"));
     let counted = rows(&study).lines().filter(|line| line.contains(",true,")).count();
     assert_eq!(counted, 3 * 6 - 5 - 5, "of 18 runs five failed and five are invalid");
+}
+
+/// On a busy host a figure in doubt loses its own cell, and nothing else of its row.
+#[test]
+fn figures_in_doubt_are_marked_and_the_others_stand() {
+    let study = samples::busy();
+    let text = plain(&study);
+    insta::assert_snapshot!(part(&text, "Servers", "\nwrk-100, against"));
+    let closed = part(&text, "\nclosed-100, against", "\n\n");
+    insta::assert_snapshot!(closed);
+}
+
+/// The sentences at the top follow from the comparisons, and stand in every view.
+#[test]
+fn the_answer_comes_first_in_every_view() {
+    let without_gate = |study: Study| (study, None);
+    let (mut gated, mut few) = (samples::echo(), samples::echo());
+    for (run, (pass, undecided)) in
+        gated.cases[3].runs.iter_mut().zip([(true, false), (false, true), (false, false)])
+    {
+        run.gates = vec![Gate { expr: "p99<1ms".to_owned(), pass, undecided, ..Gate::default() }];
+    }
+    few.cases.iter_mut().for_each(|case| case.runs.truncate(3));
+    let mut alone = samples::echo();
+    alone.baseline = None;
+    alone.servers.retain(|server| server.name == "plimsoll");
+    for ((study, first), want) in [
+        (
+            without_gate(samples::busy()),
+            "plimsoll answered 42 to 45 % more requests per second, had a 33 to 34 % lower P50 and \
+             had a 41 % lower P99 than nginx under",
+        ),
+        ((gated, Some("1 of 3 gates FAILED, 1 UNDECIDED")), "plimsoll answered "),
+        (
+            without_gate(few),
+            "plimsoll and nginx: QPS, P50, P99, CPU/request and Mem(RES) can't be told apart here: \
+             too few repeats count",
+        ),
+        (without_gate(alone), "plimsoll under ab-short: QPS "),
+    ] {
+        let sentences = answer(&study);
+        let found = sentences.iter().any(|sentence| sentence.starts_with(want));
+        assert!(found, "{sentences:#?}");
+        if let Some(first) = first {
+            assert_eq!(sentences[0], first);
+        }
+        let one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let views = [wide(&study, 110), marked(&study), page(&study)].map(one_line);
+        for view in views {
+            for sentence in &sentences {
+                let at = view
+                    .find(sentence.as_str())
+                    .or_else(|| view.find(&sentence.replace('(', "\\(").replace('\'', "&#39;")));
+                let table = view.find("Verdict").unwrap_or(usize::MAX);
+                assert!(at.is_some_and(|at| at < table), "{sentence} in {}", &view[..600]);
+            }
+        }
+    }
+    assert!(answer(&samples::nothing()).is_empty());
+}
+
+/// Each cause has one note: what happened, in which runs, what is in doubt for it, the details.
+#[test]
+fn a_cause_has_one_note_with_all_its_runs() {
+    let study = samples::busy();
+    let notes = notes::notes(&study);
+    let about: Vec<&str> = notes.iter().map(|note| note.about.as_str()).collect();
+    assert_eq!(
+        about.iter().filter(|about| **about == "this host was busy").count(),
+        1,
+        "{about:?}"
+    );
+    let note = notes.iter().find(|note| note.about == "this host was busy").unwrap();
+    let order = ["44 of 45 runs (", "in doubt: QPS ≥, P50 ≤", "had no CPU for 31 %", "2.1 ms late"];
+    let places: Vec<Option<usize>> = order.iter().map(|words| note.text.find(words)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} {}", note.text);
+    // The testers that do not judge themselves are named.
+    let silent = notes.iter().find(|note| note.text.starts_with("ab and wrk do not judge how far"));
+    assert!(silent.is_some(), "{notes:#?}");
 }
 
 /// Whatever depends on the number of repeats uses the study's own number.
@@ -198,13 +283,25 @@ fn every_row_of_markdown_has_its_cells() {
     }
 }
 
+/// Text without its spans of code, which end with as many backticks as they begin with.
+fn outside_code(text: &str) -> String {
+    let (mut outside, text) = (String::new(), text.replace("\\`", ""));
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find('`') {
+        outside += &rest[..at];
+        let ticks = rest[at..].chars().take_while(|c| *c == '`').count();
+        let (fence, after) = rest[at..].split_at(ticks);
+        rest = after.split_once(fence).map_or("", |(_, rest)| rest);
+    }
+    outside + rest
+}
+
 #[test]
 fn markdown_from_outside_stays_text() {
     let text = marked(&samples::hostile());
     assert!(!text.contains("<script") || text.contains("`"), "only in code");
-    let outside_code: Vec<&str> = text.split('`').step_by(2).collect();
     assert!(text.contains("\\<script\\>alert"));
-    assert!(outside_code.iter().all(|part| !part.contains("</script><")), "{text}");
+    assert!(!outside_code(&text).contains("</script><"), "{text}");
     assert!(!text.contains(['\x1b', '\u{202e}']));
     assert!(!text.lines().any(|line| line.starts_with("# </")));
 }

@@ -1,5 +1,5 @@
-//! A study, as wide as the terminal and at most 110 columns: the medians, how the servers compare,
-//! and what to know before believing either.
+//! A study, as wide as the terminal and at most 110 columns: the answer, the medians, how the servers
+//! compare, and what to know before believing either.
 //!
 //! Absent on purpose: commands, logs and the full host, which the Markdown has.
 
@@ -8,11 +8,13 @@ use std::io::{self, Write};
 use plimsoll_core::comparison::{Decision, Reason, against_baseline};
 use plimsoll_core::study::{Case, Column, LoadFacts, Measure, Study};
 
+use super::answer::answer;
 use super::facts::{
-    self, NO_FIGURE, Row, cell, change_words, decision_words, heading, interval_words,
+    self, IN_DOUBT, NO_FIGURE, Row, change_words, decision_words, heading, interval_words,
+    is_in_doubt, shown_words,
 };
 use super::notes::{self, Weight};
-use super::standing::{Standing, VERDICT, unranked_words, verdict_legend, verdict_words};
+use super::standing::{VERDICT, has_left_out, unranked_words, verdict_legend, verdict_words};
 use crate::facts::printable;
 use crate::text::Style;
 use crate::text::table::{self, shorten, table};
@@ -46,6 +48,10 @@ pub fn write(study: &Study, out: &mut dyn Write, style: Style) -> io::Result<()>
 fn head(study: &Study, style: Style) -> Vec<String> {
     let title = if study.title.is_empty() { &study.name } else { &study.title };
     let mut lines = vec![shorten(&printable(title), style.columns())];
+    for sentence in answer(study) {
+        let wrapped = wrap("", "  ", &printable(&sentence), style);
+        lines.extend(wrapped.iter().map(|line| style.paint("1", line)));
+    }
     lines.extend(wrap("", "", &printable(&facts::setting_words(study).join(" · ")), style));
     lines
 }
@@ -66,8 +72,8 @@ fn short_name(text: &str, style: Style) -> String {
     shorten(&printable(text), room.min(NAME))
 }
 
-/// A table with a row for each case, and for what was left out. Rows with runs that do not count
-/// stand out.
+/// A table with a row for each case, and for what was left out. Rows with runs of which nothing
+/// counts stand out.
 fn by_case(study: &Study, style: Style, value: impl Fn(&Case, &Column) -> String) -> Vec<String> {
     let name = |text: &str| short_name(text, style);
     let mut head: Vec<String> = ["#", "Load", "Server", VERDICT].map(str::to_owned).to_vec();
@@ -88,8 +94,7 @@ fn by_case(study: &Study, style: Style, value: impl Fn(&Case, &Column) -> String
     };
     let rows = facts::rows(study);
     let cells: Vec<Vec<String>> = std::iter::once(head).chain(rows.iter().map(row)).collect();
-    let is_bad =
-        |row: &Row<'_>| row.content.as_ref().is_ok_and(|case| Standing::of_case(case).leaves_out());
+    let is_bad = |row: &Row<'_>| row.content.as_ref().is_ok_and(|case| has_left_out(case));
     // Its lines are the head and the rows, two that lead to the further columns, and the same once
     // more.
     let of_line = |at: usize| rows.get((at % (rows.len() + 3)).checked_sub(1)?);
@@ -105,9 +110,7 @@ fn none() -> String {
 }
 
 fn medians(study: &Study, style: Style) -> Vec<String> {
-    let value = |case: &Case, column: &Column| {
-        case.middle(column).map_or_else(none, |middle| cell(column, middle.median))
-    };
+    let value = |case: &Case, column: &Column| shown_words(case, column).unwrap_or_else(none);
     let mut lines = by_case(study, style, value);
     for row in &facts::rows(study) {
         if let Err(reason) = &row.content {
@@ -139,7 +142,7 @@ fn notes(study: &Study, style: Style) -> Vec<String> {
     for note in notes.iter().take(NOTES_SHOWN) {
         let words = printable(&format!("{}: {}", note.about, note.text));
         let wrapped = wrap("- ", "  ", &words, style);
-        let is_bad = note.weight >= Weight::Invalid;
+        let is_bad = note.weight >= Weight::Failed;
         lines
             .extend(wrapped.iter().map(|line| if is_bad { style.bad(line) } else { line.clone() }));
     }
@@ -193,10 +196,11 @@ fn compared(study: &Study, load: &LoadFacts, style: Style) -> Vec<String> {
 
 fn compared_row(study: &Study, case: &Case, measure: Measure, style: Style) -> Option<Vec<String>> {
     let comparison = against_baseline(study, case, measure)?;
-    if comparison.reason == Some(Reason::NothingMeasured) {
-        return None;
-    }
-    let words = decision_words(measure, &comparison);
+    let words = match comparison.reason {
+        Some(Reason::NothingMeasured) if is_in_doubt(study, case, measure) => IN_DOUBT.to_owned(),
+        Some(Reason::NothingMeasured) => return None,
+        _ => decision_words(measure, &comparison),
+    };
     let server = short_name(&case.server, style);
     // Only where the runs decided nothing does it matter what they could have shown.
     let undecided = comparison.decision == Decision::CannotTell;

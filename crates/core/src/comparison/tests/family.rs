@@ -182,12 +182,10 @@ fn runs_whose_tails_are_in_doubt_count_for_the_other_measures() {
     let late = |case: &mut Case| {
         for run in &mut case.runs[1..] {
             run.verdict = Some(Verdict::Invalid);
-            run.causes = vec![Cause {
-                verdict: Verdict::Invalid,
-                code: "late".to_owned(),
-                text: String::new(),
-                touches: Vec::new(),
-            }];
+            let touches = vec![Touch::below(Figure::Response, Reach::Any)];
+            let cause = Cause::new(Verdict::Invalid, "late", String::new());
+            run.causes = vec![Cause { touches, ..cause }];
+            run.figures.latency.iter_mut().for_each(|it| it.doubt = Some(Mark::AtMost));
         }
     };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(7);

@@ -77,19 +77,17 @@ fn is_marked(q: f64) -> bool {
     [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999].iter().any(|marked| (marked - q).abs() < 1e-9)
 }
 
-/// The medians over the repeats that count of the quantiles that all of them have.
+/// The medians of the quantiles that all repeats have, over those in which they count. A line ends
+/// where they count in none.
 fn spectrum(case: &Case) -> Vec<Quantile> {
-    let mut counted = case.whole();
-    let Some(first) = counted.next() else { return Vec::new() };
-    let others: Vec<&CaseRun> = counted.collect();
+    let runs: Vec<&CaseRun> = case.whole().collect();
+    let Some(first) = runs.first() else { return Vec::new() };
     let mut quantiles: Vec<Quantile> = Vec::new();
-    for Quantile { q, s, .. } in &first.figures.latency {
-        let Some(mut values) =
-            others.iter().map(|run| run.figures.latency_s(*q)).collect::<Option<Vec<f64>>>()
-        else {
+    for Quantile { q, .. } in &first.figures.latency {
+        if runs.iter().any(|run| run.figures.latency_s(*q).is_none()) {
             continue;
-        };
-        values.push(*s);
+        }
+        let values = case.values(Measure::Latency(*q));
         let drawable = (0.0..1.0).contains(q);
         quantiles.extend(
             median(&values).filter(|s| drawable && *s > 0.0).map(|s| Quantile::known(*q, s)),

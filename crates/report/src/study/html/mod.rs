@@ -1,6 +1,6 @@
 //! A study as a page: one file that needs nothing else, offline, on screen and on paper.
 //!
-//! The table comes first. Then each load has its ranks, percentiles, comparison with the baseline,
+//! The answer comes first, then the table. Then each load has its ranks, percentiles, comparison with the baseline,
 //! and CPU and memory over time. Servers keep their colour and shape throughout, so that readers
 //! need not rely on one of the two. The script sorts the table; everything else works without it.
 //!
@@ -18,7 +18,10 @@ use std::io::{self, Write};
 use plimsoll_core::comparison::{Reason, against_baseline};
 use plimsoll_core::study::{Case, LoadFacts, Measure, ServerFacts, Study};
 
-use super::facts::{self, COMPARED_HOW, change_words, decision_words, tester_words};
+use super::answer::answer;
+use super::facts::{
+    self, COMPARED_HOW, IN_DOUBT, change_words, decision_words, is_in_doubt, tester_words,
+};
 use super::notes::{self, Weight};
 use crate::facts::counted;
 use crate::page::escape::{Escaped, Lines};
@@ -70,6 +73,9 @@ fn page(study: &Study) -> String {
 
 fn head(study: &Study, title: &str, page: &mut String) {
     push(page, format_args!("<header class=\"study\">\n<h1>{}</h1>\n", Escaped(title)));
+    for sentence in answer(study) {
+        push(page, format_args!("<p class=\"answer\"><b>{}.</b></p>\n", Escaped(&sentence)));
+    }
     for paragraph in study.description.split("\n\n").filter(|text| !text.trim().is_empty()) {
         let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
         push(page, format_args!("<p>{}</p>\n", Escaped(&text)));
@@ -100,8 +106,8 @@ fn notes(study: &Study, page: &mut String) {
     page.push_str("<section>\n<h2>Notes</h2>\n<ul class=\"notes\">\n");
     for note in notes.iter().take(NOTES_SHOWN) {
         let (class, sign) = match note.weight {
-            Weight::Failed | Weight::Invalid => ("invalid", "✕ "),
-            Weight::Suspect => ("suspect", "! "),
+            Weight::Failed => ("invalid", "✕ "),
+            Weight::Doubt => ("suspect", "! "),
             Weight::Note => ("note", ""),
         };
         let (about, text) = (clipped(&note.about), clipped(&note.text));
@@ -163,6 +169,7 @@ fn compared(study: &Study, load: &LoadFacts, note: &str, page: &mut String) {
         Some(comparison) if comparison.reason != Some(Reason::NothingMeasured) => {
             format!("{} {}", change_words(&comparison), decision_words(*measure, &comparison))
         }
+        Some(_) if is_in_doubt(study, case, *measure) => IN_DOUBT.to_owned(),
         _ => String::new(),
     };
     let under = study.cases.iter().filter(|case| case.load == load.name && !case.runs.is_empty());

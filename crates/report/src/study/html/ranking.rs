@@ -15,7 +15,8 @@ use crate::study::facts::{name, rank_words, value_words};
 use crate::study::standing::{Standing, unranked_words, verdict_words};
 
 const HOW: &str = "Bars are medians, whiskers where the true median lies, dots the runs. A rank \
-    such as ≈ 1–3 says that these servers cannot be told apart from others. Who fails more often \
+    such as ≈ 1–3 says that these servers cannot be told apart from others. Servers are sorted by \
+    the middle of their ranks, then by median; figures in doubt are left out. Who fails more often \
     ranks behind. All pairs of a table are judged together (Holm): where all servers are the same, \
     one table of twenty at most tells any two of them apart.";
 

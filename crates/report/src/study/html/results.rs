@@ -8,8 +8,10 @@ use crate::page::escape::Escaped;
 use crate::page::fit::{Fit, ROOM_EM, is_unbroken, of_figure, of_text, of_words};
 use crate::page::push;
 use crate::page::table::clipped;
-use crate::study::facts::{self, ALL, NO_FIGURE, Row, cell, heading, interval_words, legend};
-use crate::study::standing::{Standing, VERDICT, verdict_legend, verdict_words};
+use crate::study::facts::{
+    self, ALL, NO_FIGURE, Row, heading, interval_words, legend, shown_words,
+};
+use crate::study::standing::{Standing, VERDICT, has_left_out, verdict_legend, verdict_words};
 
 /// Writes the section.
 pub(super) fn write(study: &Study, looks: &Looks<'_>, page: &mut String) {
@@ -90,8 +92,8 @@ const SORTS_EM: f64 = 1.3;
 /// How a row stands out.
 fn class(case: &Case) -> &'static str {
     match Standing::of_case(case) {
-        standing if standing.leaves_out() => "invalid",
-        Standing::Suspect => "suspect",
+        _ if has_left_out(case) => "invalid",
+        Standing::Suspect | Standing::Invalid => "suspect",
         _ => "",
     }
 }
@@ -139,13 +141,20 @@ fn write_row(study: &Study, row: &Row<'_>, looks: &Looks<'_>, page: &mut String)
 }
 
 fn value(case: &Case, column: &Column, page: &mut String) {
-    push(page, format_args!("<td class=\"n\" data-l=\"{}\"", Escaped(&heading(column))));
-    let Some(middle) = case.middle(column) else {
-        push(page, format_args!(">{NO_FIGURE}</td>"));
+    let shown = case.shown(column).zip(shown_words(case, column));
+    let label = Escaped(&heading(column));
+    let Some((shown, words)) = shown else {
+        push(page, format_args!("<td class=\"n\" data-l=\"{label}\">{NO_FIGURE}</td>"));
         return;
     };
-    let median = cell(column, middle.median);
-    push(page, format_args!(" data-v=\"{}\">{}", middle.median, Escaped(&median)));
+    // What is in doubt takes no part in the order of a sorted table.
+    let class = if shown.counts { "n" } else { "n doubt" };
+    let median = shown.middle.median;
+    push(page, format_args!("<td class=\"{class}\" data-l=\"{label}\" data-v=\"{median}\">"));
+    push(page, format_args!("{}", Escaped(&words)));
+    if let Some(mark) = shown.mark {
+        push(page, format_args!("<span class=\"unseen\"> ({})</span>", mark.meaning()));
+    }
     if let Some(words) = interval_words(case, column) {
         push(page, format_args!("<small>{}</small>", Escaped(&words)));
     }
