@@ -11,9 +11,11 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod answer;
 pub mod comparison;
 pub mod csv;
 mod custom;
+mod doubts;
 mod facts;
 pub mod failures;
 pub mod find;
@@ -35,6 +37,7 @@ mod scenarios;
 mod server;
 mod streams;
 pub mod study;
+mod tail;
 pub mod text;
 pub mod timeseries;
 
