@@ -4,7 +4,7 @@
 //! along. `≥`: the true value may be higher, because of incomplete requests or of doubt. `≤`: it may
 //! be lower. `±`: either. `~`: few samples lie beyond, so that the next run has another value.
 
-use plimsoll_core::doubt::{Bounds, Doubts, Figure, Lean};
+use plimsoll_core::doubt::{Bounds, Doubts, Figure, Interval, Lean};
 use plimsoll_core::part::Part;
 use plimsoll_core::units::{format_ns, format_rate};
 use plimsoll_core::{Histogram, RunResult, confidence};
@@ -106,7 +106,8 @@ impl<'r> Times<'r> {
         Tail { lean: self.lean(q), ..Tail::of(self.bounds.all(), per_10k) }
     }
 
-    fn lean(&self, q: f64) -> Option<Lean> {
+    /// Where the true quantile `q` (0 to 1) may lie, if that is not where it was measured.
+    pub(crate) fn lean(&self, q: f64) -> Option<Lean> {
         let incomplete = self.bounds.is_lower_bound(q).then_some(Lean::Higher);
         let doubt = self.doubts.quantile_lean(self.figure, self.bounds.all(), q);
         Lean::both(incomplete, doubt)
@@ -120,9 +121,19 @@ impl<'r> Times<'r> {
     /// The mean, marked; `None` without times.
     pub(crate) fn mean(&self) -> Option<String> {
         let mean_ns = self.bounds.all().mean_ns()?;
+        Some(marked(self.mean_lean(), format_ns(mean_ns.round() as u64)))
+    }
+
+    /// Where the true mean may lie, if that is not where it was measured.
+    pub(crate) fn mean_lean(&self) -> Option<Lean> {
         let incomplete = (self.bounds.incomplete() > 0).then_some(Lean::Higher);
-        let doubt = self.doubts.mean_lean(self.figure, self.bounds.all());
-        Some(marked(Lean::both(incomplete, doubt), format_ns(mean_ns.round() as u64)))
+        Lean::both(incomplete, self.doubts.mean_lean(self.figure, self.bounds.all()))
+    }
+
+    /// Where the true standard deviation may lie, if that is not where it was measured.
+    pub(crate) fn stdev_lean(&self) -> Option<Lean> {
+        let Interval { low, high } = self.doubts.stdev_ns(self.figure, &self.bounds);
+        (low < high).then_some(Lean::Either)
     }
 
     /// Median, 99th percentile and maximum; `none` stands where there are no times.
@@ -138,10 +149,17 @@ impl<'r> Times<'r> {
 /// A value with the mark of where the true one may lie.
 fn marked(lean: Option<Lean>, value: String) -> String {
     match lean {
-        Some(Lean::Higher) => format!("≥ {value}"),
-        Some(Lean::Lower) => format!("≤ {value}"),
-        Some(Lean::Either) => format!("± {value}"),
+        Some(lean) => format!("{} {value}", mark(lean)),
         None => value,
+    }
+}
+
+/// The mark of a side.
+pub(crate) fn mark(lean: Lean) -> char {
+    match lean {
+        Lean::Higher => '≥',
+        Lean::Lower => '≤',
+        Lean::Either => '±',
     }
 }
 
