@@ -67,7 +67,8 @@ pub struct Rate {
     /// All responses, over the time until the last of them; null without any.
     #[serde(default)]
     pub to_last_rps: Option<f64>,
-    /// How many responses `achieved_rps` is made of; null in documents that lack it.
+    /// How many responses came in the window, also those that redirected; null in documents that
+    /// lack it.
     #[serde(default)]
     pub responses: Option<u64>,
     /// Of those, as expected.
@@ -397,11 +398,15 @@ impl RunResult {
         self.refresh_rates();
     }
 
-    /// Recomputes the rates from the counts and times.
+    /// Recomputes the rates from the counts and times. A request with its redirects is one in each
+    /// of them, so that what was offered and what was achieved can be compared.
     pub fn refresh_rates(&mut self) {
         let Rate { window_ns, answered_ns, responses, good, .. } = self.rate;
-        let completed = self.ledger.completed;
-        let slots = self.ledger.scheduled.saturating_sub(self.ledger.redirects);
+        // Each response that was followed brought one request more.
+        let apart = |count: u64| count.saturating_sub(self.ledger.redirects);
+        let completed = apart(self.ledger.completed);
+        let (responses, good) = (responses.map(apart), good.map(apart));
+        let slots = apart(self.ledger.scheduled);
         self.rate.offered_rps = per_second(slots, window_ns);
         // Documents of before the count have only this.
         let over_all = || per_second(completed, answered_ns.max(window_ns));

@@ -17,7 +17,8 @@ use crate::events::{Agenda, Event, Timetable};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     pub ledger: Ledger,
-    /// Errors of any kind, also those that hurt no request.
+    /// Requests that failed, as gates count `errors`: all that ended otherwise than as expected, and
+    /// in a closed loop the times that a user could send none, known at the end of a run.
     pub errors: u64,
     pub received_bytes: u64,
     /// Completed requests by status. Known at the end of a run.
@@ -45,7 +46,7 @@ impl Totals {
         response.merge(&point.shed_waits.unpack());
         Self {
             ledger,
-            errors: point.errors,
+            errors: not_ok(&ledger),
             received_bytes: point.received_bytes,
             status: BTreeMap::new(),
             response,
@@ -95,6 +96,12 @@ impl Totals {
     }
 }
 
+/// How many requests ended otherwise than as expected.
+fn not_ok(ledger: &Ledger) -> u64 {
+    let ended = outcomes(ledger).into_iter();
+    ended.filter(|(outcome, _)| *outcome != "ok").map(|(_, count)| count).sum()
+}
+
 /// A way in which a request can end, as outputs name it, and how many ended so.
 pub(crate) fn outcomes(ledger: &Ledger) -> [(&'static str, u64); 8] {
     [
@@ -125,7 +132,7 @@ impl Ending {
     pub(crate) fn of(result: &RunResult) -> Self {
         let totals = Totals {
             ledger: result.ledger,
-            errors: result.errors.iter().map(|error| error.count).sum(),
+            errors: result.failures().0,
             received_bytes: result.bytes.received,
             status: result.status.clone(),
             response: result.latency.response.clone(),

@@ -110,7 +110,7 @@ fn counters(figures: &Figures) -> Vec<Family<'_>> {
         family(
             Type::Counter,
             "plimsoll_errors",
-            "Errors of any kind, also those that hurt no request.",
+            "Requests that failed: all but those that were ok, as gates count errors.",
             plain(totals.errors as f64),
         ),
         Family {

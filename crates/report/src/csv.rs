@@ -5,6 +5,7 @@
 //! samples support them, beside the number of samples. Quoting follows RFC 4180; lines end as on
 //! Unix. Text that a spreadsheet would run as a formula gets an apostrophe in front.
 
+mod in_doubt;
 mod messages;
 mod metrics;
 
@@ -13,7 +14,7 @@ use std::io::{self, Write};
 use plimsoll_core::histogram::QUANTILES;
 use plimsoll_core::metric::CustomMetrics;
 use plimsoll_core::plan::{Draft, Endpoint};
-use plimsoll_core::result::Tool;
+use plimsoll_core::result::{Outcome, Tool};
 use plimsoll_core::{Histogram, RunResult};
 
 use crate::Clock;
@@ -82,7 +83,6 @@ fn optional<T: ToString>(name: &str, value: Option<T>) -> Column {
 
 fn head(result: &RunResult) -> Vec<Column> {
     let plan = &result.plan;
-    let failed = result.gates.iter().filter(|gate| !gate.pass).count();
     let loop_kind = match plan.is_open_loop() {
         _ if !result.scenarios.is_empty() => "scenarios",
         true => "open",
@@ -100,7 +100,9 @@ fn head(result: &RunResult) -> Vec<Column> {
         column("connections", plan.connections),
         column("verdict", result.loader.verdict.name()),
         column("gates", result.gates.len()),
-        column("gates_failed", failed),
+        column("gates_failed", result.gates_that(Outcome::Fail)),
+        column("gates_undecided", result.gates_that(Outcome::Undecided)),
+        column("in_doubt", text(&in_doubt::columns(result).join(" "))),
         column("interrupted", result.interrupted),
         column("aborted", text(result.aborted.as_deref().unwrap_or_default())),
         column("elapsed_s", result.elapsed_ns as f64 / 1e9),
@@ -160,9 +162,8 @@ pub(crate) fn quantile_name(q: f64) -> String {
 fn rest(result: &RunResult) -> Vec<Column> {
     let (work, spin) = tester_cores(result);
     let lateness = &result.loader.lateness;
-    let errors: u64 = result.errors.iter().map(|error| error.count).sum();
     vec![
-        column("errors", errors),
+        column("errors", result.failures().0),
         column("sent_bytes", result.bytes.sent),
         column("received_bytes", result.bytes.received),
         column("tester_cpu_cores", format!("{work:.4}")),

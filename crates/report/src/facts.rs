@@ -1,16 +1,15 @@
 //! What several views share: which clock is the headline, how many samples support a quantile, the
 //! plan in words, the tester's share of a CPU.
 
+pub(crate) use crate::tail::{FEW_BEYOND, Tail};
+use plimsoll_core::RunResult;
 pub use plimsoll_core::clock::Clock;
-use plimsoll_core::doubt::Bounds;
-use plimsoll_core::part::Part;
 use plimsoll_core::plan::{Body, Draft, Endpoint, HttpVersion, Order, TargetFile, VuPlan};
-use plimsoll_core::result::Gate;
+use plimsoll_core::result::{Gate, Outcome};
 use plimsoll_core::schedule::{Arrival, Profile};
 pub(crate) use plimsoll_core::units::counted;
 use plimsoll_core::units::{format_count, format_duration, format_ns};
-use plimsoll_core::verdict::{Cause, Headline, Verdict, headline};
-use plimsoll_core::{Histogram, Phase, RunResult};
+use plimsoll_core::verdict::Cause;
 
 /// Where a clock starts.
 pub(crate) fn origin(clock: Clock, plan: &Draft) -> &'static str {
@@ -33,84 +32,6 @@ pub(crate) const QUANTILES: [(&str, u64); 7] = [
     ("p99.99", 9999),
 ];
 
-/// A quantile with fewer samples beyond it than this moves a lot from run to run.
-pub(crate) const FEW_BEYOND: u64 = 10;
-
-/// A quantile and what it stands on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tail {
-    /// The value; `None` when no sample lies beyond, so that it would be the maximum again.
-    pub(crate) value_ns: Option<u64>,
-    /// How many samples rank above it.
-    pub(crate) beyond: u64,
-    /// Whether the value is shown as a lower bound, because of incomplete requests.
-    pub(crate) is_lower_bound: bool,
-}
-
-impl Tail {
-    /// The quantile of rank `per_10k` ten thousandths.
-    pub(crate) fn of(histogram: &Histogram, per_10k: u64) -> Self {
-        let beyond = Self::beyond(histogram.count(), per_10k);
-        let value_ns = histogram.quantile_ns(per_10k as f64 / 10_000.0).filter(|_| beyond > 0);
-        Self { value_ns, beyond, is_lower_bound: false }
-    }
-
-    /// That of a run's requests.
-    pub(crate) fn of_run(clock: Clock, result: &RunResult, per_10k: u64) -> Self {
-        Self::of(clock.histogram(result), per_10k).within(&clock.bounds(result), per_10k)
-    }
-
-    /// That of the requests of a part.
-    pub(crate) fn of_part(clock: Clock, part: &Part, per_10k: u64) -> Self {
-        Self::of(clock.of_part(part), per_10k).within(&clock.bounds_of_part(part), per_10k)
-    }
-
-    fn within(self, bounds: &Bounds<'_>, per_10k: u64) -> Self {
-        Self { is_lower_bound: bounds.is_lower_bound(per_10k as f64 / 10_000.0), ..self }
-    }
-
-    /// How many of `count` samples rank above the quantile.
-    pub(crate) fn beyond(count: u64, per_10k: u64) -> u64 {
-        let beyond = u128::from(count) * u128::from(10_000 - per_10k) / 10_000;
-        u64::try_from(beyond).unwrap_or(u64::MAX)
-    }
-
-    /// The value for people: marked where it is a lower bound or rough, `n/a` where nothing lies
-    /// beyond.
-    pub(crate) fn words(self) -> String {
-        match self.value_ns {
-            Some(value_ns) if self.is_lower_bound => format!("≥ {}", format_ns(value_ns)),
-            Some(value_ns) if self.is_rough() => format!("~ {}", format_ns(value_ns)),
-            Some(value_ns) => format_ns(value_ns),
-            None => "n/a".to_owned(),
-        }
-    }
-
-    /// Whether too few samples lie beyond for the value to be more than a rough one.
-    pub(crate) fn is_rough(self) -> bool {
-        self.value_ns.is_some() && self.beyond < FEW_BEYOND
-    }
-}
-
-/// What stands beside the verdict: what it means, and the rate.
-pub(crate) fn sentence(result: &RunResult) -> String {
-    if !result.was_carried_out() && !result.interrupted {
-        return "the run could not be carried out".to_owned();
-    }
-    let sentence = headline(Headline {
-        verdict: result.loader.verdict,
-        open_loop: result.is_open_loop(),
-        achieved_rps: result.rate.achieved_rps,
-        blocked_p99_ns: result.phases[Phase::Blocked].quantile_ns(0.99).unwrap_or(0),
-    });
-    match averaged(result) {
-        Some(over) if result.loader.verdict != Verdict::Invalid => {
-            format!("{sentence} on average {over}")
-        }
-        _ => sentence,
-    }
-}
-
 /// Over what a run's rates are averaged, where they differ on the way: its figures are those of
 /// no load that it had.
 pub(crate) fn averaged(result: &RunResult) -> Option<String> {
@@ -119,32 +40,6 @@ pub(crate) fn averaged(result: &RunResult) -> Option<String> {
         [only] => (only.from_uhz != only.to_uhz).then(|| "over the ramp".to_owned()),
         several => Some(format!("over {} stages", several.len())),
     }
-}
-
-/// What came of the conditions of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
-    /// Whether all were met, and none ended the run.
-    pub(crate) is_met: bool,
-    /// In a few words: `1 of 2 gates failed`.
-    pub(crate) words: String,
-}
-
-/// What came of gates and of the conditions to end the run; `None` where there were none, or
-/// nothing to say of them.
-pub(crate) fn standing(result: &RunResult) -> Option<Standing> {
-    let failed = result.gates.iter().filter(|gate| !gate.pass).count();
-    let gates = match (failed, result.gates.len()) {
-        (_, 0) => None,
-        (0, 1) => Some("gate passed".to_owned()),
-        (0, _) => Some("gates passed".to_owned()),
-        (_, 1) => Some("gate failed".to_owned()),
-        (failed, all) => Some(format!("{failed} of {all} gates failed")),
-    };
-    let aborted = result.aborted.as_ref().map(|_| "aborted".to_owned());
-    let is_met = failed == 0 && aborted.is_none();
-    let words: Vec<String> = aborted.into_iter().chain(gates).collect();
-    (!words.is_empty()).then(|| Standing { is_met, words: words.join(", ") })
 }
 
 /// The command that explains the causes of a verdict; `None` without any.
@@ -166,15 +61,17 @@ pub(crate) fn caveats(result: &RunResult) -> Vec<String> {
         caveats.push(format!("{imbalance}: please report this"));
     }
     let elapsed = format_ns(result.elapsed_ns);
-    match &result.aborted {
-        Some(condition) => caveats.push(format!(
-            "aborted after {elapsed} because {condition}: this is what had happened until then"
-        )),
-        None if result.interrupted => caveats
-            .push(format!("interrupted after {elapsed}: this is what had happened until then")),
-        None => {}
+    if result.interrupted && result.aborted.is_none() {
+        caveats.push(format!("interrupted after {elapsed}: this is what had happened until then"));
     }
     caveats.extend(result.metrics.conflicts());
+    let beyond_hour = result.latency.response.beyond_hour();
+    if beyond_hour > 0 {
+        caveats.push(format!(
+            "{} of more than an hour: quantiles show an hour, the maximum is exact",
+            counted(beyond_hour, "response time")
+        ));
+    }
     caveats
 }
 
@@ -190,10 +87,14 @@ pub(crate) fn rate_to_last(result: &RunResult) -> Option<f64> {
     differs.then_some(to_last_rps)
 }
 
-/// The gates, those that failed first.
+/// The gates, those that failed first, then those that are undecided.
 pub(crate) fn gates(result: &RunResult) -> Vec<&Gate> {
     let mut gates: Vec<&Gate> = result.gates.iter().collect();
-    gates.sort_by_key(|gate| gate.pass);
+    gates.sort_by_key(|gate| match gate.outcome() {
+        Outcome::Fail => 0,
+        Outcome::Undecided => 1,
+        Outcome::Pass => 2,
+    });
     gates
 }
 
@@ -419,64 +320,10 @@ pub(crate) fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::ledger::Ledger;
-    use plimsoll_core::outcome::ByOutcome;
     use plimsoll_core::plan::{Request, Script, Target};
 
     use super::*;
     use crate::samples;
-
-    #[test]
-    fn a_quantile_counts_the_samples_beyond_it() {
-        let mut histogram = Histogram::new();
-        histogram.record_n(1_000_000, 100_000);
-        let cases = [(100_000, 9999, 10, false), (99_999, 9999, 9, true), (1_000, 9900, 10, false)];
-        for (count, per_10k, beyond, rough) in cases {
-            let mut histogram = Histogram::new();
-            histogram.record_n(1_000_000, count);
-            let tail = Tail::of(&histogram, per_10k);
-            assert_eq!((tail.beyond, tail.is_rough()), (beyond, rough), "{count} {per_10k}");
-        }
-        let mut few = Histogram::new();
-        few.record_n(1, 9_999);
-        assert_eq!(Tail::of(&few, 9999).words(), "n/a");
-        assert_eq!(Tail::of(&Histogram::new(), 5000).words(), "n/a");
-    }
-
-    #[test]
-    fn a_quantile_is_a_lower_bound_if_incomplete_requests_may_take_its_rank() {
-        let mut result = samples::steady();
-        let mut times = Histogram::new();
-        times.record_n(1_000_000, 1000);
-        (result.latency.response, result.latency.service) = (times.clone(), times);
-        for (scheduled, sent, completed, slow, expected) in [
-            // 1000 requests took 1 ms, but for those that are slow or incomplete. p50, p90 and p99
-            // of the response time, of the service time and of a part.
-            (1000, 1000, 1000, 0, ["1.00 ms", "1.00 ms", "1.00 ms"]),
-            (1000, 1000, 990, 0, ["1.00 ms", "1.00 ms", "1.00 ms"]),
-            (1000, 1000, 989, 0, ["1.00 ms", "≥ 1.00 ms", "≥ 1.00 ms"]),
-            // Some that are slow come to light.
-            (1000, 1000, 995, 10, ["1.00 ms", "≥ 1.00 ms", "1.00 ms"]),
-            (1000, 900, 889, 0, ["≥ 1.00 ms", "≥ 1.00 ms", "≥ 1.00 ms"]),
-            (1000, 900, 900, 0, ["1.00 ms", "≥ 1.00 ms", "1.00 ms"]),
-        ] {
-            result.ledger = Ledger { scheduled, sent, completed, ..Ledger::default() };
-            result.by_outcome = ByOutcome::default();
-            result.by_outcome.ok.record_n(1_000_000, completed - slow);
-            result.by_outcome.failed.record_n(1_000_000_000, slow);
-            let [p90, p99, service_p99] = expected;
-            let tail = |clock, rank| Tail::of_run(clock, &result, rank).words();
-            let found = [tail(Clock::Response, 9000), tail(Clock::Response, 9900)];
-            assert_eq!(found, [p90, p99], "{:?}", result.ledger);
-            assert_eq!(tail(Clock::Service, 9900), service_p99, "{:?}", result.ledger);
-            let part = Part {
-                ledger: result.ledger,
-                service: result.latency.service.clone(),
-                ..Part::default()
-            };
-            assert_eq!(Tail::of_part(Clock::Service, &part, 9900).words(), service_p99);
-        }
-    }
 
     /// In every view, of a run of a number of requests alone.
     #[test]

@@ -11,10 +11,12 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+mod answer;
 pub mod columns;
 pub mod comparison;
 pub mod csv;
 mod custom;
+mod doubts;
 mod facts;
 pub mod failures;
 pub mod find;
@@ -36,6 +38,7 @@ mod scenarios;
 mod server;
 mod streams;
 pub mod study;
+mod tail;
 pub mod text;
 pub mod timeseries;
 

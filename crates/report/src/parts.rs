@@ -12,6 +12,7 @@ use plimsoll_core::units::{format_bytes, format_count, format_ns};
 
 use crate::Clock;
 use crate::facts::{Tail, counted, percent};
+use crate::tail::Times;
 
 /// One part.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,37 +22,36 @@ pub(crate) struct Row {
     pub(crate) not_ok: u64,
     pub(crate) p50: Tail,
     pub(crate) p99: Tail,
-    pub(crate) max_ns: Option<u64>,
+    /// The maximum, marked.
+    pub(crate) max: Option<String>,
 }
 
-fn row(part: &Part, clock: Clock) -> Row {
+fn row(part: &Part, result: &RunResult) -> Row {
+    let times = Times::of_part(Clock::HEADLINE, part, result);
     Row {
         name: part.name.clone(),
         scheduled: part.ledger.scheduled,
         not_ok: part.ledger.scheduled.saturating_sub(part.ledger.ok),
-        p50: Tail::of_part(clock, part, 5000),
-        p99: Tail::of_part(clock, part, 9900),
-        max_ns: clock.of_part(part).max_ns(),
+        p50: times.tail(5000),
+        p99: times.tail(9900),
+        max: times.max(),
     }
 }
 
 /// The endpoints, by the headline clock; none where a run has only one without a name.
 pub(crate) fn endpoints(result: &RunResult) -> Vec<Row> {
-    let clock = Clock::HEADLINE;
-    result.endpoints.iter().map(|part| row(part, clock)).collect()
+    result.endpoints.iter().map(|part| row(part, result)).collect()
 }
 
 /// The addresses, by the headline clock; none where there is only one.
 pub(crate) fn addresses(result: &RunResult) -> Vec<Row> {
-    let clock = Clock::HEADLINE;
     let several = if result.addresses.len() > 1 { result.addresses.as_slice() } else { &[] };
-    several.iter().map(|part| row(part, clock)).collect()
+    several.iter().map(|part| row(part, result)).collect()
 }
 
 /// The groups, by the headline clock; none where the source of work has none.
 pub(crate) fn groups(result: &RunResult) -> Vec<Row> {
-    let clock = Clock::HEADLINE;
-    result.groups.iter().map(|part| row(part, clock)).collect()
+    result.groups.iter().map(|part| row(part, result)).collect()
 }
 
 /// A stage: its requests, and its own rates.
@@ -65,10 +65,9 @@ pub(crate) struct Step {
 
 /// The stages, where there are several.
 pub(crate) fn steps(result: &RunResult) -> Vec<Step> {
-    let clock = Clock::HEADLINE;
     let several = if result.stages.len() > 1 { result.stages.as_slice() } else { &[] };
     let step = |stage: &StageResult| Step {
-        row: row(&stage.part, clock),
+        row: row(&stage.part, result),
         start_ns: stage.start_ns,
         target_rps: stage.target_rps,
         achieved_rps: stage_rate_rps(stage, result),

@@ -1,7 +1,10 @@
 //! Where the time of requests went, phase by phase: the rows that the text, Markdown and HTML views
 //! show, each in its own words and layout.
 
+use plimsoll_core::doubt::Figure;
 use plimsoll_core::{Histogram, Phase, RunResult};
+
+use crate::tail::Times;
 
 /// One row: a phase, or the lag that comes before the first of them.
 pub(crate) struct PhaseRow<'a> {
@@ -15,6 +18,16 @@ pub(crate) struct PhaseRow<'a> {
     pub(crate) histogram: &'a Histogram,
 }
 
+impl<'a> PhaseRow<'a> {
+    /// Its times. Those of the tester's lateness are true: they are what causes doubt elsewhere.
+    pub(crate) fn times(&self, result: &'a RunResult) -> Times<'a> {
+        match self.name {
+            "lateness" => Times::sure(self.histogram),
+            _ => Times::of_some(Figure::Phases, self.histogram, result),
+        }
+    }
+}
+
 /// The rows that took any time, in the order in which a request goes through them. The lag is the
 /// sum of the two rows after it: the wait for a connection and the tester's own lateness.
 pub(crate) fn phases(result: &RunResult) -> impl Iterator<Item = PhaseRow<'_>> {
@@ -23,7 +36,7 @@ pub(crate) fn phases(result: &RunResult) -> impl Iterator<Item = PhaseRow<'_>> {
     let rows = [
         (None, "lag", "lag: due, not yet sent", &result.lag),
         (Some("blocked"), "blocked", "\u{2003}waiting for a connection", of(Phase::Blocked)),
-        (Some("lateness"), "lateness", "\u{2003}the tester was late", late),
+        (Some("lateness"), "lateness", "\u{2003}the tester's own delay in sending", late),
         (Some("dns"), "dns", "looking the name up", of(Phase::Dns)),
         (Some("connect"), "connect", "opening a connection", of(Phase::Connect)),
         (Some("tls"), "tls", "TLS handshake", of(Phase::Tls)),

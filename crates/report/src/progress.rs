@@ -41,10 +41,10 @@ fn interval(figures: &LiveFigures, last: &Point) -> Vec<String> {
     }];
     words.extend(pace(last, planned_ns));
     let ledger = &figures.ledger;
-    let lost = ledger.refused + ledger.timed_out + ledger.broken;
-    let errors = if figures.errors == 1 { "error" } else { "errors" };
-    let counts = [(ledger.failed, "failed"), (lost, "lost"), (figures.errors, errors)];
-    for (count, word) in counts {
+    let failed = ledger.failed + ledger.refused + ledger.timed_out + ledger.broken + ledger.shed;
+    // Where no request could be sent, the attempts tell why.
+    let attempts = if failed == 0 { figures.errors } else { 0 };
+    for (count, word) in [(failed, "failed"), (attempts, "attempts to send failed")] {
         if count > 0 {
             words.push(format!("{} {word}", short(count)));
         }
@@ -179,7 +179,7 @@ mod tests {
         6s  1 000/s  p50 47.5 µs  p99 290 ms
         5s/5500ms  1 000/s  p50 39.7 µs  p99 87.9 µs
         5500ms/5500ms  2 000/s  p50 47.5 µs  p99 290 ms
-        62m03s/24h00m  1 880/s  p50 18.2 ms  p99 45.4 ms  5 013 failed  271 lost  412k errors
+        62m03s/24h00m  1 880/s  p50 18.2 ms  p99 45.4 ms  5 284 failed
         ");
     }
 

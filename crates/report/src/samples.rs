@@ -7,6 +7,7 @@ mod wide;
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::doubt::{Figure, Reach, Touch};
 use plimsoll_core::ledger::Ledger;
 use plimsoll_core::outcome::Outcome;
 use plimsoll_core::part::{Part, Place};
@@ -89,6 +90,11 @@ pub(crate) fn bare() -> RunResult {
         },
         ..RunResult::empty(tool, &plan())
     }
+}
+
+/// What a tester does that keeps a share of the requests waiting.
+fn slower(share: f64) -> Vec<Touch> {
+    [Figure::Response, Figure::Service].map(|it| Touch::below(it, Reach::requests(share))).into()
 }
 
 /// One request of a simulated run.
@@ -316,7 +322,7 @@ pub(crate) fn ramp() -> RunResult {
             text: "a worker used 97 % of its CPU, so the tester may have been the limit: give it \
                    more threads (-t) or a lower rate"
                 .to_owned(),
-            touches: Vec::new(),
+            touches: slower(0.02),
         },
         Cause {
             verdict: Verdict::Suspect,
@@ -324,7 +330,7 @@ pub(crate) fn ramp() -> RunResult {
             text: "the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited \
                    then looks slower than the server was"
                 .to_owned(),
-            touches: Vec::new(),
+            touches: slower(0.014),
         },
     ];
     result

@@ -2,15 +2,18 @@
 //! in the result document.
 
 use plimsoll_core::RunResult;
+use plimsoll_core::doubt::Figure;
 use plimsoll_core::result::ScenarioResult;
-use plimsoll_core::units::{format_count, format_duration, format_rate};
+use plimsoll_core::units::{format_count, format_duration};
 
 use crate::Clock;
+use crate::answer::without_rate;
 use crate::facts::Tail;
+use crate::tail;
 
 /// What stands above the columns behind the name.
 pub(crate) const HEAD: [&str; 7] =
-    ["start", "scheduled", "responses/s", "not ok", "p50", "p99", "verdict"];
+    ["start", "scheduled", "responses/s", "not ok", "p50", "p99", "confidence"];
 
 /// A row of cells for each scenario, its name first; none in a plain run.
 pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
@@ -23,12 +26,19 @@ fn row(scenario: &ScenarioResult) -> Vec<String> {
         name.clone(),
         format_duration(*start_ns),
         format_count(result.ledger.scheduled),
-        format_rate(result.rate.achieved_rps),
+        rate_cell(result),
         format_count(result.ledger.scheduled.saturating_sub(result.ledger.ok)),
         Tail::of_run(Clock::HEADLINE, result, 5000).words(),
         Tail::of_run(Clock::HEADLINE, result, 9900).words(),
         result.loader.verdict.name().to_owned(),
     ]
+}
+
+fn rate_cell(result: &RunResult) -> String {
+    match without_rate(result) {
+        Some(_) => "n/a".to_owned(),
+        None => tail::rate(Figure::Achieved, result, result.rate.achieved_rps),
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use plimsoll_dialect::ab::{self, Command, Files, Heartbeat, ending};
 use plimsoll_engine::RunError;
 use plimsoll_runner::{Beside, News, Runner, RunnerError};
 
-use super::{check_document, feed, print, print_usage, print_verdict, ready, warn, write_document};
+use super::{check_document, feed, print, print_answer, print_usage, ready, warn, write_document};
 use crate::exit::Exit;
 use crate::feed::close;
 use crate::run::{explain, stopped_by_signals};
@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
             }
         }
     }
-    print_verdict(&result, command.quiet);
+    print_answer(&result, command.quiet);
     close(feed);
     write_document(&result, command.json_path.as_deref())?;
     Ok(ExitCode::from(end.code))

@@ -102,12 +102,12 @@ fn warn(program: &str, warnings: &[String]) {
 
 /// Says on stderr what the figures are worth, and what came where no response did: the exit code is
 /// the original's, which may be 0 then.
-fn print_verdict(result: &RunResult, quiet: bool) {
+fn print_answer(result: &RunResult, quiet: bool) {
     if !quiet {
         let mut lines = Vec::new();
         // Writing to memory does not fail.
         let style = text::Style { color: false, width: columns_of_stderr() };
-        let _ = text::write_verdict(result, &mut lines, style);
+        let _ = text::write_answer(result, &mut lines, style);
         let _ = io::stderr().write_all(&lines);
         say(unanswered(result).as_slice());
     }

@@ -7,7 +7,7 @@ use plimsoll_dialect::wrk::{self, Flavour, Periodic};
 use plimsoll_engine::RunError;
 use plimsoll_runner::{Beside, News, Runner, RunnerError};
 
-use super::{check_document, feed, print, print_usage, print_verdict, ready, warn, write_document};
+use super::{check_document, feed, print, print_answer, print_usage, ready, warn, write_document};
 use crate::exit::Exit;
 use crate::feed::close;
 use crate::run::{explain, stopped_by_signals};
@@ -66,7 +66,7 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
         Some(periodic) => print(|out| periodic.finish(&ran.result, out))?,
         None => print(|out| wrk::write_report(&command, &ran.result, out))?,
     }
-    print_verdict(&ran.result, command.quiet);
+    print_answer(&ran.result, command.quiet);
     close(feed);
     write_document(&ran.result, command.json_result.as_deref())?;
     // Last, because a script may end the program in it.

@@ -85,7 +85,7 @@ fn no_response_is_said_beside_the_originals_report() {
         let finished = ran(&[command, &[url.as_str()]].concat());
         assert_eq!(finished.code, Some(0), "{finished:?}");
         assert!(finished.stdout.contains("0 requests in"), "{finished:?}");
-        assert!(finished.stderr.starts_with("INVALID"), "{finished:?}");
+        assert!(finished.stderr.starts_with("no response to "), "{finished:?}");
         assert!(finished.stderr.ends_with(says), "{finished:?}");
         let quiet = ran(&[command, &["--quiet", &url]].concat());
         assert_eq!(quiet.code, Some(0), "{quiet:?}");
@@ -166,7 +166,7 @@ fn a_script_that_never_ends_is_stopped_at_the_end_of_the_run() {
         ran(&["run", "-c", "2", "-d", "1s", "--drain", "100ms", "-s", &script, &server.url("/")]);
     assert_eq!(finished.code, Some(0), "{finished:?}");
     assert!(finished.stdout.contains("completed"), "{}", finished.stdout);
-    assert!(finished.stdout.starts_with("INVALID"), "{}", finished.stdout);
+    assert!(finished.stdout.contains("confidence: invalid"), "{}", finished.stdout);
     assert!(finished.stdout.contains("the script did not end by itself"), "{}", finished.stdout);
 }
 

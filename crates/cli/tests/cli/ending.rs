@@ -27,7 +27,7 @@ fn https_asked_for_as_http_ends_with_1_and_says_what_to_try() {
             let flags = [&[url.as_str(), "-c", "2", "--driver", driver], load].concat();
             let Finished { code, stdout, stderr } = ended(&flags);
             assert_eq!(code, Some(1), "{flags:?}: {stderr}");
-            assert!(stdout.starts_with("INVALID"), "{flags:?}: {stdout}");
+            assert!(stdout.starts_with("no response to "), "{flags:?}: {stdout}");
             assert_eq!(stderr.lines().count(), 1, "{flags:?}: {stderr}");
             let says = "malformed message head: it looks like TLS: use https:// (receiving)\n";
             assert!(stderr.starts_with("plimsoll: no response to "), "{flags:?}: {stderr}");

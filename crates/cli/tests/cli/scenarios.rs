@@ -20,7 +20,7 @@ fn a_run_of_scenarios_is_reported_and_judged() {
     ));
     let finished = plan.run(&[]);
     assert_eq!(finished.code, Some(3), "{finished:?}");
-    for words in ["2 scenarios: a, b", "500ms", "1 OF 2 GATES FAILED"] {
+    for words in ["2 scenarios: a, b", "500ms", "1 of 2 gates FAILED"] {
         assert!(finished.stdout.contains(words), "{words}: {finished:?}");
     }
     let report = plan.report("out.json");

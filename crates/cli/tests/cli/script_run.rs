@@ -114,7 +114,7 @@ fn thresholds_are_gates_beside_those_of_flags() {
     );
     let finished = world.run(&["--gate", "completed>=3"]);
     assert_eq!(finished.code, Some(3), "{finished:?}");
-    assert!(finished.stdout.contains("1 OF 4 GATES FAILED"), "{finished:?}");
+    assert!(finished.stdout.contains("1 of 4 gates FAILED"), "{finished:?}");
     let report = world.report();
     let gates = report.at("/gates").as_array().expect("gates");
     let pass = |expr: &str| {

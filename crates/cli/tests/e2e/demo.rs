@@ -14,8 +14,7 @@ fn the_demo_ends_with_a_report_a_lesson_and_a_page_that_a_browser_shows() {
     let finished = run(plimsoll(&["demo"]).current_dir(directory.path()));
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
     let text = &finished.stdout;
-    let verdict = text.split_whitespace().next().unwrap_or_default();
-    assert!(["VALID", "SUSPECT", "INVALID"].contains(&verdict), "{text}");
+    assert!(text.lines().take(5).any(|line| line.starts_with("confidence: ")), "{text}");
     for word in ["10 000", "p99", "300 ms", "closed-loop", "plimsoll-demo.html"] {
         assert!(text.contains(word), "no {word} in {text}");
     }

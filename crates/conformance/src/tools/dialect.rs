@@ -75,28 +75,33 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// The last one in a text: a line that begins with its name, and a list of causes.
+    /// The last one in a text: a line of confidence and, behind it, a list of doubts.
     fn printed(text: &str) -> Option<Self> {
         let lines: Vec<&str> = text.lines().collect();
         let name = |line: &str| {
-            let word = line.split([' ', ',']).next().unwrap_or_default();
-            ["VALID", "SUSPECT", "INVALID"].into_iter().find(|name| *name == word)
+            let word = line.strip_prefix("confidence: ")?.split(' ').next()?;
+            ["valid", "suspect", "invalid"].into_iter().find(|name| *name == word)
         };
         let (at, name) =
             lines.iter().enumerate().rev().find_map(|(at, line)| Some((at, name(line)?)))?;
         let mut causes: Vec<String> = Vec::new();
-        for line in &lines[at + 1..] {
+        let mut behind = lines[at + 1..].iter().skip_while(|line| !line.starts_with(DOUBTS));
+        let first = behind.next().and_then(|line| line.strip_prefix(DOUBTS));
+        let rest = behind.map_while(|line| line.strip_prefix(ROOM));
+        for line in first.map(str::trim_start).into_iter().chain(rest) {
             match (line.strip_prefix("- "), line.strip_prefix("  "), causes.last_mut()) {
                 (Some(item), ..) => causes.push(item.to_owned()),
-                (None, Some(rest), _) if rest.starts_with("what this means:") => break,
                 (None, Some(rest), Some(item)) => *item += &format!(" {rest}"),
                 _ => break,
             }
         }
-        causes.retain(|cause| !cause.starts_with("note:"));
-        Some(Self { name: name.to_lowercase(), causes })
+        Some(Self { name: name.to_owned(), causes })
     }
 }
+
+/// What stands before the list of doubts, and before each further line of it.
+const DOUBTS: &str = "Doubts";
+const ROOM: &str = "          ";
 
 #[cfg(test)]
 mod tests {
@@ -105,21 +110,26 @@ mod tests {
     #[test]
     fn a_verdict_is_read_with_its_causes() {
         for (text, name, causes) in [
-            ("All done\nVALID · the schedule was kept\n", "valid", &[][..]),
-            ("VALID · kept\n- note: the CPU is slow\n  today\n", "valid", &[]),
+            ("All done\n1 000 responses/s\nconfidence: valid · all hold\n", "valid", &[][..]),
+            ("confidence: valid · x\n  y\nNotes     - the CPU is slow\n", "valid", &[]),
             (
-                "INVALID · not the server's\n- sent late; give\n  it a CPU\n- no CPU\n  what this means: x\n- x\n",
+                "confidence: invalid · x\nDoubts    - sent late; give\n            it a CPU\n          \
+                 - no CPU\n          what this means: x\n- x\n",
                 "invalid",
                 &["sent late; give it a CPU", "no CPU"],
             ),
-            ("SUSPECT, 1 OF 2 GATES FAILED\n- a\n", "suspect", &["a"]),
-            ("VALID · before\nSUSPECT · after\n- b\n", "suspect", &["b"]),
+            (
+                "confidence: suspect · x\nDoubts    - a\nNotes     - b\n          what this means\n",
+                "suspect",
+                &["a"],
+            ),
+            ("confidence: valid · x\nconfidence: suspect · y\nDoubts    - b\n", "suspect", &["b"]),
         ] {
             let causes = causes.iter().map(|cause| (*cause).to_owned()).collect();
             let want = Verdict { name: name.to_owned(), causes };
             assert_eq!(Verdict::printed(text), Some(want), "{text}");
         }
-        for text in ["", "VALIDATED · x", "a VALID · x", "INFO INVALID"] {
+        for text in ["", "confidence: validated · x", "a confidence: valid", "valid"] {
             assert_eq!(Verdict::printed(text), None, "{text}");
         }
     }

@@ -3,8 +3,9 @@
 use super::doubts;
 use crate::clock::Clock;
 use crate::doubt::{Doubts, Figure, Interval};
+use crate::phase::Phase;
 use crate::result::RunResult;
-use crate::verdict::{Cause, QUOTED, Verdict};
+use crate::verdict::{Cause, LATENESS_FLOOR_NS, QUOTED, Verdict};
 
 /// How sure a result is, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +39,10 @@ pub fn confidence(result: &RunResult) -> Confidence {
 
 /// What makes a valid result sure.
 fn sure(result: &RunResult) -> String {
-    let why = if result.is_open_loop() && result.ledger.unsent + result.ledger.shed == 0 {
+    let blocked_p99_ns = result.phases[Phase::Blocked].quantile_ns(0.99).unwrap_or(0);
+    let why = if result.is_open_loop() && blocked_p99_ns > LATENESS_FLOOR_NS {
+        "requests waited for a free connection, and the response time has that in it"
+    } else if result.is_open_loop() && result.ledger.unsent + result.ledger.shed == 0 {
         "the schedule was kept"
     } else {
         "the tester did not disturb them"

@@ -6,7 +6,7 @@
 //! one of twice `a` and both shares together. Nothing is known of how causes depend on each other,
 //! and nothing is assumed.
 
-use super::{Bounds, Figure, Interval, Off, Reach, Touch};
+use super::{Bounds, Figure, Interval, Lean, Off, Reach, Touch};
 use crate::histogram::Histogram;
 
 /// Doubt of times below this is noise, whatever the server's speed.
@@ -139,19 +139,36 @@ impl<'a> Doubts<'a> {
     /// a tenth and more than 100 µs.
     #[must_use]
     pub fn is_quantile_in_doubt(&self, figure: Figure, all: &Histogram, q: f64) -> bool {
-        let Some(value_ns) = all.quantile_ns(q) else { return self.touch(figure) };
+        match all.quantile_ns(q) {
+            Some(_) => self.quantile_lean(figure, all, q).is_some(),
+            None => self.touch(figure),
+        }
+    }
+
+    /// To which side a quantile may be off, if that matters.
+    #[must_use]
+    pub fn quantile_lean(&self, figure: Figure, all: &Histogram, q: f64) -> Option<Lean> {
         // Incomplete requests have a mark of their own.
-        let Interval { low, high } = self.quantile_ns(figure, &Bounds::new(all, 0, 0), q);
-        let value_ns = value_ns as f64;
-        let tolerance_ns = FLOOR_NS.max(value_ns * TIME_SHARE);
-        low < value_ns - tolerance_ns || high > value_ns + tolerance_ns
+        let interval = self.quantile_ns(figure, &Bounds::new(all, 0, 0), q);
+        time_lean(interval, all.quantile_ns(q)? as f64)
+    }
+
+    /// To which side the mean may be off, if that matters.
+    #[must_use]
+    pub fn mean_lean(&self, figure: Figure, all: &Histogram) -> Option<Lean> {
+        time_lean(self.mean_ns(figure, &Bounds::new(all, 0, 0)), all.mean_ns()?)
     }
 
     /// Whether the doubt of a rate or of counts matters: the true value may be off by more than 5 %.
     #[must_use]
     pub fn is_value_in_doubt(&self, figure: Figure) -> bool {
-        let Interval { low, high } = self.value(figure, 1.0);
-        low < 1.0 - VALUE_SHARE || high > 1.0 + VALUE_SHARE
+        self.value_lean(figure).is_some()
+    }
+
+    /// To which side a rate or counts may be off, if that matters.
+    #[must_use]
+    pub fn value_lean(&self, figure: Figure) -> Option<Lean> {
+        self.value(figure, 1.0).lean(1.0, VALUE_SHARE)
     }
 
     fn below(&self, figure: Figure) -> Side<'_> {
@@ -203,6 +220,11 @@ impl Side<'_> {
         let requests: f64 = self.curves.iter().map(|curve| share_over(curve, 0)).sum();
         self.factor - 1.0 + requests * self.concentration
     }
+}
+
+/// To which side a time may be off by more than a reader cares about.
+fn time_lean(interval: Interval, value_ns: f64) -> Option<Lean> {
+    interval.lean(value_ns, FLOOR_NS.max(value_ns * TIME_SHARE))
 }
 
 /// The share of the requests that may be off by more than a time, ns.

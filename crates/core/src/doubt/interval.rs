@@ -27,4 +27,34 @@ impl Interval {
     pub fn times(self, factor: f64) -> Self {
         Self { low: self.low * factor, high: self.high * factor }
     }
+
+    /// To which side of `value` the truth may lie by more than `tolerance`.
+    #[must_use]
+    pub fn lean(self, value: f64, tolerance: f64) -> Option<Lean> {
+        let lower = (self.low < value - tolerance).then_some(Lean::Lower);
+        let higher = (self.high > value + tolerance).then_some(Lean::Higher);
+        Lean::both(lower, higher)
+    }
+}
+
+/// To which side a true value may lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lean {
+    /// It may be lower.
+    Lower,
+    /// It may be higher.
+    Higher,
+    /// It may be either.
+    Either,
+}
+
+impl Lean {
+    /// Two reasons together.
+    #[must_use]
+    pub fn both(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) if one != other => Some(Self::Either),
+            (one, other) => one.or(other),
+        }
+    }
 }

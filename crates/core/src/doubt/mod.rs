@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use bounds::Bounds;
 pub use doubts::Doubts;
-pub use interval::Interval;
+pub use interval::{Interval, Lean};
 
 /// Figures that doubt touches together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -319,11 +319,10 @@ fn requests(tally: Tally, unit: Unit, ledger: &Ledger) -> Measured {
 /// that time nothing was sent that could have failed.
 fn errors(unit: Unit, result: &RunResult) -> Measured {
     let outage = result.outage.unwrap_or_default();
-    let scheduled = result.ledger.scheduled + result.failed_attempts();
+    let (count, scheduled) = result.failures();
     if scheduled == 0 {
         return Measured::none("no request was due");
     }
-    let count = scheduled.saturating_sub(result.ledger.ok);
     let of_requests = share_of(count, scheduled, unit);
     if unit == Unit::Count || of_requests.value.is_none_or(|share| share >= outage.share) {
         return of_requests;

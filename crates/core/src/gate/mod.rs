@@ -180,6 +180,12 @@ impl Condition {
         }
     }
 
+    /// What the value is compared with, in the unit of the gate.
+    #[must_use]
+    pub fn limit(&self) -> f64 {
+        self.limit.value
+    }
+
     fn decide(&self, measured: &Measured) -> Outcome {
         let exact = measured.value.map(Interval::exact);
         match measured.interval.or(exact) {

@@ -179,6 +179,15 @@ impl RunResult {
         }
     }
 
+    /// How many requests failed, of how many: all that were due and are not ok, and in a closed loop
+    /// the times that a user could send none. This is what `errors` means in gates, in outputs and
+    /// in reports.
+    #[must_use]
+    pub fn failures(&self) -> (u64, u64) {
+        let due = self.ledger.scheduled + self.failed_attempts();
+        (due.saturating_sub(self.ledger.ok), due)
+    }
+
     /// Times that a user of a closed loop could not reach the server. At a rate the request that
     /// was due is itself in the ledger.
     pub(crate) fn failed_attempts(&self) -> u64 {

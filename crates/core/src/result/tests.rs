@@ -171,17 +171,33 @@ fn the_rate_is_that_of_the_window_whenever_the_last_response_came() {
     };
     // Documents of before have no count, and their rate is over all the time.
     for (responses, good, achieved_rps, good_rps) in
-        [(Some(1571), Some(1500), 785.5, Some(750.0)), (None, None, 196.75, None)]
+        [(Some(1571), Some(1500), 782.5, Some(747.0)), (None, None, 196.0, None)]
     {
         let mut result = with(responses, good);
         let rates = |result: &RunResult| (result.rate.achieved_rps, result.rate.good_rps);
         assert_eq!(rates(&result), (achieved_rps, good_rps));
-        assert_eq!((result.rate.offered_rps, result.rate.to_last_rps), (787.0, Some(196.75)));
+        assert_eq!((result.rate.offered_rps, result.rate.to_last_rps), (787.0, Some(196.0)));
         result.merge(&with(responses, good));
         assert_eq!(rates(&result), (2.0 * achieved_rps, good_rps.map(|rps| 2.0 * rps)), "of two");
-        assert_eq!(result.rate.to_last_rps, Some(393.5));
+        assert_eq!(result.rate.to_last_rps, Some(392.0));
         // What one of them does not know, the sum does not.
         result.merge(&with(None, None));
-        assert_eq!(rates(&result), (3.0 * 196.75, None));
+        assert_eq!(rates(&result), (3.0 * 196.0, None));
     }
+}
+
+/// Each request was redirected once: what was offered was achieved.
+#[test]
+fn redirects_are_in_no_rate() {
+    let mut result = empty();
+    result.ledger.scheduled = 2000;
+    result.ledger.redirects = 1000;
+    result.ledger.completed = 2000;
+    let (window_ns, answered_ns) = (2_000_000_000, 2_000_000_000);
+    let (responses, good) = (Some(2000), Some(2000));
+    result.rate = Rate { window_ns, answered_ns, responses, good, ..Rate::default() };
+    result.refresh_rates();
+    let Rate { offered_rps, achieved_rps, good_rps, to_last_rps, .. } = result.rate;
+    assert_eq!((offered_rps, achieved_rps), (500.0, 500.0));
+    assert_eq!((good_rps, to_last_rps), (Some(500.0), Some(500.0)));
 }

@@ -14,8 +14,11 @@ impl CaseRun {
     /// Why the run does not count for a measure; `None` if it counts.
     #[must_use]
     pub fn why_not_counted(&self, measure: Measure) -> Option<String> {
-        let in_doubt = || format!("in doubt: {}", self.reasons().join(", and "));
-        self.failure.clone().or_else(|| self.doubt(measure).map(|_| in_doubt()))
+        let why = || match self.is_invalid_as_a_whole() {
+            true => self.invalid_words(),
+            false => format!("in doubt: {}", self.reasons().join(", and ")),
+        };
+        self.failure.clone().or_else(|| self.doubt(measure).map(|_| why()))
     }
 
     /// Whether the run counts for a measure.
@@ -42,12 +45,13 @@ impl CaseRun {
     /// Why the run is not [whole](Self::is_whole); `None` for one that is.
     #[must_use]
     pub fn why_left_out(&self) -> Option<String> {
-        let invalid = || {
-            let causes = self.causes.iter().filter(|cause| cause.verdict == Verdict::Invalid);
-            let codes: Vec<&str> = causes.map(|cause| cause.code.as_str()).collect();
-            format!("invalid by the tester's verdict: {}", codes.join(", "))
-        };
-        self.failure.clone().or_else(|| (!self.is_whole()).then(invalid))
+        self.failure.clone().or_else(|| (!self.is_whole()).then(|| self.invalid_words()))
+    }
+
+    fn invalid_words(&self) -> String {
+        let causes = self.causes.iter().filter(|cause| cause.verdict == Verdict::Invalid);
+        let codes: Vec<&str> = causes.map(|cause| cause.code.as_str()).collect();
+        format!("invalid by the tester's verdict: {}", codes.join(", "))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::Histogram;
 use crate::units::format_ns;
 
 /// Below this, lateness is noise whatever the server's speed.
-pub(super) const LATENESS_FLOOR_NS: u64 = 100_000;
+pub(crate) const LATENESS_FLOOR_NS: u64 = 100_000;
 /// From here on lateness may be most of a figure.
 const LATENESS_WORSE_NS: u64 = 10 * LATENESS_FLOOR_NS;
 /// Where the quantile of `late_tail` stands in [`QUOTED`].

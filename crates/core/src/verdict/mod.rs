@@ -35,8 +35,7 @@ use serde::{Deserialize, Serialize};
 use crate::doubt::Touch;
 use crate::outage::Outage;
 use crate::part::Spread;
-use crate::units::format_rate;
-use lateness::LATENESS_FLOOR_NS;
+pub(crate) use lateness::LATENESS_FLOOR_NS;
 
 pub use ack::{AckDelays, Peak, Peaks};
 pub use lateness::{QUOTED, Quoted, QuotedQuantile};
@@ -354,35 +353,4 @@ fn share(part: u64, whole: u64) -> f64 {
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 0.95 { format!("{percent:.2} %") } else { format!("{percent:.1} %") }
-}
-
-/// What the words that a person reads first depend on.
-#[derive(Debug, Clone, Copy)]
-pub struct Headline {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Whether there was a schedule.
-    pub open_loop: bool,
-    /// Responses per second.
-    pub achieved_rps: f64,
-    /// 99th percentile of the wait for a connection, ns.
-    pub blocked_p99_ns: u64,
-}
-
-/// What a person reads first: what the verdict means, and the rate where it is the server's.
-#[must_use]
-pub fn headline(facts: Headline) -> String {
-    let meaning = match (facts.verdict, facts.open_loop) {
-        (Verdict::Valid, true) if facts.blocked_p99_ns > LATENESS_FLOOR_NS => {
-            "requests had to wait for a free connection"
-        }
-        (Verdict::Valid, true) => "the schedule was kept",
-        (Verdict::Valid, false) => "the tester had room to spare",
-        (Verdict::Suspect, _) => "read the causes before the figures",
-        (Verdict::Invalid, _) if facts.achieved_rps == 0.0 => {
-            return "there was no response to measure".to_owned();
-        }
-        (Verdict::Invalid, _) => return "these figures are not the server's".to_owned(),
-    };
-    format!("{meaning} · {} responses/s", format_rate(facts.achieved_rps))
 }

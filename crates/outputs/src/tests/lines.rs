@@ -62,7 +62,7 @@ fn points_of_influx_have_tags_fields_and_the_end_of_the_interval() {
         lines,
         [
             "plimsoll_events,run=a\\ b,target=x:80 title=\"run started\" 1700000000000000000\n",
-            "plimsoll,run=a\\ b,target=x:80 scheduled=13i,sent=12i,completed=9i,errors=1i,\
+            "plimsoll,run=a\\ b,target=x:80 scheduled=13i,sent=12i,completed=9i,errors=4i,\
              received_bytes=1000i,ok=7i,failed=2i,refused=0i,timed_out=1i,broken=0i,unfinished=0i,\
              unsent=0i,shed=1i,connections=50i,tester_cpu_cores=0.25,lateness_max_seconds=0.002,\
              response_p50_seconds=0.005001215,response_p90_seconds=0.009003007,\
@@ -70,7 +70,7 @@ fn points_of_influx_have_tags_fields_and_the_end_of_the_interval() {
              service_p50_seconds=0.005001215,service_p90_seconds=0.009003007,\
              service_p99_seconds=0.01,service_p999_seconds=0.01,service_max_seconds=0.01 \
              1700000001000000000\n",
-            "plimsoll,run=a\\ b,target=x:80 scheduled=3i,sent=0i,completed=0i,errors=0i,\
+            "plimsoll,run=a\\ b,target=x:80 scheduled=3i,sent=0i,completed=0i,errors=5i,\
              received_bytes=17i,ok=0i,failed=0i,refused=0i,timed_out=0i,broken=0i,unfinished=2i,\
              unsent=3i,shed=0i 1700000001001000000\n\
              plimsoll_events,run=a\\ b,target=x:80 title=\"run ended, valid\" \

@@ -1,7 +1,7 @@
 //! A run part by part: its gates, stages, endpoints, addresses and connections.
 
 use plimsoll_core::RunResult;
-use plimsoll_core::result::Gate;
+use plimsoll_core::result::{Gate, Outcome};
 use plimsoll_core::units::{format_count, format_duration, format_rate};
 
 use super::tables::{ROWS_SHOWN, duration};
@@ -12,7 +12,11 @@ use crate::parts::{self, Row, Step};
 /// The conditions the run had to meet.
 pub(super) fn gates(result: &RunResult, page: &mut String) {
     let row = |gate: &Gate| {
-        let word = if gate.pass { "✓ pass" } else { "✕ FAIL" };
+        let word = match gate.outcome() {
+            Outcome::Pass => "✓ pass",
+            Outcome::Fail => "✕ FAIL",
+            Outcome::Undecided => "! UNDECIDED",
+        };
         let note = clipped(gate.note.as_deref().unwrap_or_default());
         vec![clipped(&gate.expr), word.to_owned(), gate.measured(), note]
     };
@@ -21,11 +25,16 @@ pub(super) fn gates(result: &RunResult, page: &mut String) {
     if rows.is_empty() {
         return;
     }
-    let failed = gates.iter().filter(|gate| !gate.pass).count();
-    let caption = match failed {
-        0 => format!("Gates: {} passed", gates.len()),
-        _ => format!("Gates: {failed} of {} FAILED", gates.len()),
+    let count = |outcome, word: &str| match result.gates_that(outcome) {
+        0 => None,
+        count => Some(format!("{count} {word}")),
     };
+    let counts = [
+        count(Outcome::Fail, "FAILED"),
+        count(Outcome::Undecided, "UNDECIDED"),
+        count(Outcome::Pass, "passed"),
+    ];
+    let caption = format!("Gates: {}", counts.into_iter().flatten().collect::<Vec<_>>().join(", "));
     let head = [("", Text), ("", Text), ("measured", Figure), ("", Text)];
     page.push_str("<section>\n");
     Table { caption: &caption, head: &head, rows, note: "" }.write(page);
@@ -107,7 +116,7 @@ fn part_cells(row: &Row) -> Vec<String> {
         format_count(row.not_ok),
         row.p50.words(),
         row.p99.words(),
-        duration(row.max_ns),
+        row.max.clone().unwrap_or_else(|| duration(None)),
     ]
 }
 

@@ -21,16 +21,20 @@ mod tables;
 use std::io::{self, Write};
 
 use plimsoll_core::RunResult;
+use plimsoll_core::doubt::Figure;
 use plimsoll_core::units::{format_count, format_ns, format_rate};
-use plimsoll_core::verdict::Verdict;
+use plimsoll_core::verdict::Cause;
 
 use crate::Clock;
+use crate::answer::{Answer, without_rate};
+use crate::doubts::Reasons;
 use crate::facts::{
     self, Tail, caveats, incomplete_words, load_words, percent, subject, tester_cores,
 };
 use crate::page::escape::Escaped;
 use crate::page::push;
 use crate::parts;
+use crate::tail::{self, Times};
 use figures::{OverTime, Readings};
 
 pub use story::{Place, Story};
@@ -105,57 +109,19 @@ fn report(result: &RunResult, readings: &mut Readings) -> String {
         page.push_str("</section>\n");
     }
     metrics::metrics(result, &mut page);
+    doubts(&result.loader.causes, &mut page);
     measured(result, &mut page);
     page
 }
 
 fn head(result: &RunResult, page: &mut String) {
-    let title =
-        format!("{} · {} · {}", result.loader.verdict.name(), subject(result), result.tool.name);
+    let title = format!("{} · {} · {}", Answer::of(result).lead, subject(result), result.tool.name);
     crate::page::head(&title, STYLE, page);
 }
 
-/// The verdict with its causes, then what was run, when and by what.
+/// The answer with its figures and how sure they are, then what was run, when and by what.
 fn banner(result: &RunResult, page: &mut String) {
-    let loader = &result.loader;
-    let standing = facts::standing(result);
-    let is_met = standing.as_ref().is_none_or(|standing| standing.is_met);
-    // The colour says that something is wrong, the words what.
-    let look = if is_met { loader.verdict } else { Verdict::Invalid };
-    let (look, sign) = (look.name(), sign(look));
-    let words = standing.into_iter().map(|standing| standing.words);
-    let words: Vec<String> =
-        std::iter::once(loader.verdict.name().to_owned()).chain(words).collect();
-    let sentence = facts::sentence(result);
-    push(page, format_args!("<header class=\"verdict {look}\">\n<p class=\"mark\">"));
-    push(
-        page,
-        format_args!(
-            "<span aria-hidden=\"true\">{sign}</span>{}</p>\n",
-            words.join(", ").to_uppercase()
-        ),
-    );
-    push(page, format_args!("<div><h1>{}</h1>\n", Escaped(&unbroken(&sentence))));
-    let mut causes: Vec<String> = loader.causes.iter().map(|cause| cause.text.clone()).collect();
-    causes.extend(caveats(result));
-    let beyond_hour = result.latency.response.beyond_hour();
-    if beyond_hour > 0 {
-        causes.push(format!(
-            "{} of more than an hour: quantiles show an hour, the maximum is exact",
-            facts::counted(beyond_hour, "response time")
-        ));
-    }
-    if !causes.is_empty() {
-        page.push_str("<ul>");
-        for cause in &causes {
-            push(page, format_args!("<li>{}</li>", Escaped(cause)));
-        }
-        page.push_str("</ul>\n");
-    }
-    if let Some(command) = facts::explain_command(&loader.causes) {
-        push(page, format_args!("<p>What this means: <code>{}</code></p>\n", Escaped(&command)));
-    }
-    page.push_str("</div></header>\n");
+    headline(&Answer::of(result), &caveats(result), page);
     let (request, load) = (subject(result), load_words(result).join(" · "));
     push(page, format_args!("<p class=\"plan\"><code>{}</code>", Escaped(&request)));
     push(page, format_args!("<span>{}</span>", Escaped(&load)));
@@ -173,12 +139,46 @@ fn unbroken(text: &str) -> String {
     unbroken
 }
 
-fn sign(verdict: Verdict) -> char {
-    match verdict {
-        Verdict::Valid => '✓',
-        Verdict::Suspect => '!',
-        Verdict::Invalid => '✕',
+/// The answer, the figures behind it, and how sure they are, with a mark of its own.
+pub(crate) fn headline(answer: &Answer, caveats: &[String], page: &mut String) {
+    let (look, sign) = (answer.look.class(), answer.look.sign());
+    push(page, format_args!("<header class=\"verdict {look}\">\n<p class=\"mark\">"));
+    push(page, format_args!("<span aria-hidden=\"true\">{sign}</span></p>\n"));
+    push(page, format_args!("<div><h1>{}</h1>\n", Escaped(&unbroken(&answer.lead))));
+    for line in &answer.behind {
+        push(page, format_args!("<p class=\"figures\">{}</p>\n", Escaped(&unbroken(line))));
     }
+    let class = answer.confidence.verdict.name();
+    let sure = unbroken(&answer.sureness());
+    push(
+        page,
+        format_args!("<p class=\"confidence {class}\"><b>Confidence</b> {}</p>\n", Escaped(&sure)),
+    );
+    list(caveats, page);
+    page.push_str("</div></header>\n");
+}
+
+fn list(texts: &[String], page: &mut String) {
+    if texts.is_empty() {
+        return;
+    }
+    page.push_str("<ul>");
+    for text in texts {
+        push(page, format_args!("<li>{}</li>", Escaped(text)));
+    }
+    page.push_str("</ul>\n");
+}
+
+/// Each cause of doubt and each note once, and the command that says more.
+pub(crate) fn doubts<'c>(causes: impl IntoIterator<Item = &'c Cause> + Clone, page: &mut String) {
+    let Some(command) = facts::explain_command(causes.clone()) else { return };
+    page.push_str("<section class=\"doubts\">\n<h2>How sure this is</h2>\n");
+    for (label, texts) in Reasons::of(causes).groups() {
+        push(page, format_args!("<h3>{label}</h3>\n"));
+        list(&texts, page);
+    }
+    push(page, format_args!("<p>What this means: <code>{}</code></p>\n", Escaped(&command)));
+    page.push_str("</section>\n");
 }
 
 /// The key figures.
@@ -190,8 +190,7 @@ fn tiles(result: &RunResult, page: &mut String) {
         let is_empty = clock.histogram(result).is_empty();
         if is_empty { "–".to_owned() } else { Tail::of_run(clock, result, per_10k).words() }
     };
-    let max =
-        |clock: Clock| clock.histogram(result).max_ns().map_or_else(|| "–".to_owned(), format_ns);
+    let max = |clock| Times::of_run(clock, result).max().unwrap_or_else(|| "–".to_owned());
     let other = lead.other().word();
     let not_ok = ledger.scheduled.saturating_sub(ledger.ok);
     let mut reasons = incomplete_words(result);
@@ -209,6 +208,13 @@ fn tiles(result: &RunResult, page: &mut String) {
     if let Some(to_last_rps) = facts::rate_to_last(result) {
         goal += &format!(", {} to the last", format_rate(to_last_rps));
     }
+    let achieved = match without_rate(result) {
+        Some(words) => {
+            goal = words;
+            "–".to_owned()
+        }
+        None => tail::rate(Figure::Achieved, result, rate.achieved_rps),
+    };
     let tiles = [
         (
             format!("{} p50", lead.name()),
@@ -221,7 +227,7 @@ fn tiles(result: &RunResult, page: &mut String) {
             format!("{other} {}", quantile(lead.other(), 9900)),
         ),
         (format!("{} max", lead.name()), max(lead), format!("{other} {}", max(lead.other()))),
-        ("responses/s".to_owned(), format_rate(rate.achieved_rps), goal),
+        ("responses/s".to_owned(), achieved, goal),
         ("requests not ok".to_owned(), percent(not_ok, ledger.scheduled), reasons.join(", ")),
         ("tester's CPU".to_owned(), format!("{:.0} %", work * 100.0), spin_words(spin)),
     ];

@@ -11,6 +11,8 @@ use crate::facts::{
 use crate::page::scale::percent_name;
 use crate::page::table::{Column, Figure, INDENT, Table, Text, clipped, pairs};
 use crate::streams;
+use crate::tail::{Times, legend};
+use plimsoll_core::doubt::Figure as Figures;
 
 pub(super) fn duration(value_ns: Option<u64>) -> String {
     value_ns.map_or_else(|| "–".to_owned(), format_ns)
@@ -21,41 +23,42 @@ pub(super) fn quantiles(result: &RunResult, page: &mut String) {
     let lead = Clock::HEADLINE;
     let clocks = [lead, lead.other()];
     let histograms = clocks.map(|clock| clock.histogram(result));
-    let plain = |label: &str, of: fn(&Histogram) -> Option<u64>| {
+    let times = clocks.map(|clock| Times::of_run(clock, result));
+    let plain = |label: &str, values: [Option<String>; 2]| {
         let mut row = vec![label.to_owned()];
-        for histogram in histograms {
-            row.extend([duration(of(histogram)), String::new()]);
+        for value in values {
+            row.extend([value.unwrap_or_else(|| duration(None)), String::new()]);
         }
         row
     };
     let mut rows = vec![
-        plain("min", Histogram::min_ns),
-        plain("mean", |histogram| histogram.mean_ns().map(|mean| mean.round() as u64)),
+        plain("min", histograms.map(|histogram| histogram.min_ns().map(format_ns))),
+        plain("mean", [times[0].mean(), times[1].mean()]),
     ];
     for (label, per_10k) in QUANTILES {
         let mut row = vec![label.to_owned()];
-        for clock in clocks {
-            let is_empty = clock.histogram(result).is_empty();
-            let tail = Tail::of_run(clock, result, per_10k);
+        for times in &times {
+            let is_empty = times.is_empty();
+            let tail = times.tail(per_10k);
             row.push(if is_empty { duration(None) } else { tail.words() });
             row.push(if is_empty { String::new() } else { format_count(tail.beyond) });
         }
         rows.push(row);
     }
-    rows.push(plain("max", Histogram::max_ns));
+    rows.push(plain("max", [times[0].max(), times[1].max()]));
     let count = |histogram: &Histogram| vec![format_count(histogram.count()), String::new()];
     rows.push([vec!["samples".to_owned()], count(histograms[0]), count(histograms[1])].concat());
     let head = [
         ("", Text),
         (clocks[0].name(), Figure),
-        ("beyond", Figure),
+        ("slower", Figure),
         (clocks[1].name(), Figure),
-        ("beyond", Figure),
+        ("slower", Figure),
     ];
-    let note = "Beyond: how many samples lie above the quantile. ~ marks those with fewer than 10, \
-        which vary a lot from run to run; n/a where there is none, as the value would be the \
-        maximum again. ≥ marks lower bounds: with the incomplete requests it may be more.";
-    Table { caption: "Quantiles", head: &head, rows, note }.write(page);
+    let marks = legend(rows.iter().flatten().map(String::as_str));
+    let note =
+        format!("Slower: how many requests took longer than the value. {}", marks.join("; "));
+    Table { caption: "Quantiles", head: &head, rows, note: note.trim_end() }.write(page);
 }
 
 /// A quantile as far as its samples go.
@@ -63,14 +66,8 @@ fn tail_cell(histogram: &Histogram, per_10k: u64) -> String {
     if histogram.is_empty() { duration(None) } else { Tail::of(histogram, per_10k).words() }
 }
 
-fn spread_row(label: &str, histogram: &Histogram) -> Vec<String> {
-    vec![
-        label.to_owned(),
-        format_count(histogram.count()),
-        tail_cell(histogram, 5000),
-        tail_cell(histogram, 9900),
-        duration(histogram.max_ns()),
-    ]
+fn spread_row(label: &str, times: &Times<'_>, count: u64) -> Vec<String> {
+    [vec![label.to_owned(), format_count(count)], times.spread("–").into()].concat()
 }
 
 const SPREAD_HEAD: [(&str, Column); 5] =
@@ -78,8 +75,9 @@ const SPREAD_HEAD: [(&str, Column); 5] =
 
 /// Where the time went.
 pub(super) fn phases(result: &RunResult, page: &mut String) {
-    let rows: Vec<Vec<String>> =
-        crate::phases::phases(result).map(|row| spread_row(row.words, row.histogram)).collect();
+    let rows: Vec<Vec<String>> = crate::phases::phases(result)
+        .map(|row| spread_row(row.words, &row.times(result), row.histogram.count()))
+        .collect();
     if !rows.is_empty() {
         let note = "Connections are opened once and kept, unless the plan says otherwise.";
         Table { caption: "Where the time went", head: &SPREAD_HEAD, rows, note }.write(page);
@@ -93,7 +91,10 @@ pub(super) fn outcomes(result: &RunResult, page: &mut String) {
         [("ok", &by.ok), ("failed", &by.failed), ("incomplete", &by.incomplete)]
             .iter()
             .filter(|(_, histogram)| !histogram.is_empty())
-            .map(|(label, histogram)| spread_row(label, histogram))
+            .map(|(label, histogram)| {
+                let times = Times::of_some(Figures::Response, histogram, result);
+                spread_row(label, &times, histogram.count())
+            })
             .collect();
     if rows.len() > 1 {
         let note = "Incomplete requests got no whole response; they count with the time they had \
@@ -193,8 +194,12 @@ pub(super) fn calls(result: &RunResult, page: &mut String) {
 /// The messages of calls that stream.
 pub(super) fn messages(result: &RunResult, page: &mut String) {
     let Some(counts) = streams::counts(result) else { return };
-    let rows: Vec<Vec<String>> =
-        streams::times(result).map(|row| spread_row(row.name, row.histogram)).collect();
+    let rows: Vec<Vec<String>> = streams::times(result)
+        .map(|row| {
+            let times = Times::of_some(Figures::Service, row.histogram, result);
+            spread_row(row.name, &times, row.histogram.count())
+        })
+        .collect();
     Table { caption: "Messages of streams", head: &SPREAD_HEAD, rows, note: &counts }.write(page);
 }
 

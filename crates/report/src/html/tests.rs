@@ -153,7 +153,15 @@ fn metrics_that_a_source_recorded() {
 #[test]
 fn a_page_says_what_the_text_says() {
     let page = page(&samples::ramp());
-    for part in ["SUSPECT", "97 % of its CPU", "179", "truncated_body", "tester paused", "target"] {
+    for part in [
+        "5 284 of 50 189 failed",
+        "suspect",
+        "97 % of its CPU",
+        "179",
+        "truncated_body",
+        "tester paused",
+        "target",
+    ] {
         assert!(page.contains(part), "{part}");
     }
     let cut = super::page(&samples::cut_short(), None);

@@ -1,5 +1,5 @@
 //! The report as Markdown, GitHub's kind: whole, or as the summary of a step of continuous
-//! integration, with the verdict first.
+//! integration, with the answer first.
 //!
 //! Text from outside is in code spans or escaped (see `escape`), so it cannot format, link or add
 //! to a table.
@@ -10,14 +10,18 @@ mod scenarios;
 
 use std::io::{self, Write};
 
-use plimsoll_core::result::Gate;
+use plimsoll_core::RunResult;
+use plimsoll_core::doubt::Figure;
+use plimsoll_core::result::{Gate, Outcome};
 use plimsoll_core::units::{format_bytes, format_count, format_duration, format_ns, format_rate};
-use plimsoll_core::verdict::Verdict;
-use plimsoll_core::{Histogram, RunResult};
+use plimsoll_core::verdict::Cause;
 
 use crate::Clock;
-use crate::facts::{self, FEW_BEYOND, QUANTILES, Tail, load_words, percent, subject, tester_cores};
+use crate::answer::{Answer, without_rate};
+use crate::doubts::Reasons;
+use crate::facts::{self, QUANTILES, load_words, percent, subject, tester_cores};
 use crate::parts::{self, Row, Step};
+use crate::tail::{self, Times, legend};
 use crate::{host, server, streams};
 use escape::{code, prose};
 
@@ -30,7 +34,7 @@ const ROWS_SHOWN: usize = 40;
 /// Those of `out`.
 pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
     let blocks = [
-        verdict(result),
+        answer(result),
         plan(result),
         gates(result),
         scenarios::scenarios(result),
@@ -51,18 +55,19 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
         errors(result),
         server(result),
         rest(result),
+        doubts(&result.loader.causes),
         host(result),
     ];
     write_blocks(&blocks, out)
 }
 
-/// Writes the summary of a step: verdict, gates, both clocks, ledger and errors.
+/// Writes the summary of a step: answer, gates, both clocks, ledger, statuses and errors.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write_summary(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
     let blocks = [
-        verdict(result),
+        answer(result),
         plan(result),
         gates(result),
         scenarios::scenarios(result),
@@ -70,7 +75,9 @@ pub fn write_summary(result: &RunResult, out: &mut dyn Write) -> io::Result<()> 
         rates(result),
         latency(result),
         ledger(result),
+        statuses(result),
         errors(result),
+        doubts(&result.loader.causes),
     ];
     write_blocks(&blocks, out)
 }
@@ -106,27 +113,33 @@ pub(crate) fn table_of(head: &[&str], words: usize, rows: &[Vec<String>]) -> Str
     text
 }
 
-fn verdict(result: &RunResult) -> String {
-    let loader = &result.loader;
-    let standing = facts::standing(result);
-    let is_met = standing.as_ref().is_none_or(|standing| standing.is_met);
-    let sign = match loader.verdict {
-        _ if !is_met => "❌",
-        Verdict::Valid => "✅",
-        Verdict::Suspect => "⚠️",
-        Verdict::Invalid => "❌",
-    };
-    let words = [Some(loader.verdict.name().to_owned()), standing.map(|standing| standing.words)];
-    let words = words.into_iter().flatten().collect::<Vec<_>>().join(", ").to_uppercase();
-    let mut text = format!("## {sign} {words}: {}\n\n", facts::sentence(result));
-    for cause in &loader.causes {
-        text += &format!("- {}\n", prose(&cause.text));
-    }
+fn answer(result: &RunResult) -> String {
+    let mut text = headline(&Answer::of(result));
     for caveat in facts::caveats(result) {
         text += &format!("- {}\n", prose(&caveat));
     }
-    if let Some(command) = facts::explain_command(&loader.causes) {
-        text += &format!("\nWhat this means: {}\n", code(&command));
+    text
+}
+
+/// The answer as a heading, the figures behind it, and how sure they are.
+pub(crate) fn headline(answer: &Answer) -> String {
+    let mut text = format!("## {} {}\n\n", answer.look.emoji(), prose(&answer.lead));
+    for line in &answer.behind {
+        text += &format!("{}\n\n", prose(line));
+    }
+    text + &format!("*Confidence:* {}\n\n", prose(&answer.sureness()))
+}
+
+/// Each cause of doubt and each note once, and the command that says more.
+pub(crate) fn doubts<'c>(causes: impl IntoIterator<Item = &'c Cause> + Clone) -> String {
+    let mut text = String::new();
+    for (label, texts) in Reasons::of(causes.clone()).groups() {
+        text += &format!("**{label}**\n\n");
+        text.extend(texts.iter().map(|it| format!("- {}\n", prose(it))));
+        text.push('\n');
+    }
+    if let Some(command) = facts::explain_command(causes) {
+        text += &format!("What this means: {}\n", code(&command));
     }
     text
 }
@@ -138,7 +151,11 @@ fn plan(result: &RunResult) -> String {
 
 fn gates(result: &RunResult) -> String {
     let row = |gate: &&Gate| {
-        let sign = if gate.pass { "✅ pass" } else { "❌ **FAIL**" };
+        let sign = match gate.outcome() {
+            Outcome::Pass => "✅ pass",
+            Outcome::Fail => "❌ **FAIL**",
+            Outcome::Undecided => "⚠️ **UNDECIDED**",
+        };
         let note = prose(gate.note.as_deref().unwrap_or_default());
         vec![code(&gate.expr), sign.to_owned(), gate.measured(), note]
     };
@@ -174,7 +191,7 @@ fn part_cells(row: &Row) -> Vec<String> {
         format_count(row.not_ok),
         row.p50.words(),
         row.p99.words(),
-        time(row.max_ns),
+        row.max.clone().unwrap_or_else(|| "–".to_owned()),
     ]
 }
 
@@ -184,16 +201,18 @@ fn time(value_ns: Option<u64>) -> String {
 
 fn rates(result: &RunResult) -> String {
     let rate = &result.rate;
+    if let Some(words) = without_rate(result) {
+        return words;
+    }
+    let [offered, achieved] = [
+        tail::rate(Figure::Offered, result, rate.offered_rps),
+        tail::rate(Figure::Achieved, result, rate.achieved_rps),
+    ];
     let mut text = match rate.target_rps {
         Some(target_rps) => format!("Target {}/s, offered ", format_rate(target_rps)),
         None => "Offered ".to_owned(),
     };
-    text += &format!(
-        "{}/s, **achieved {}/s**, in {}",
-        format_rate(rate.offered_rps),
-        format_rate(rate.achieved_rps),
-        format_ns(result.elapsed_ns)
-    );
+    text += &format!("{offered}/s, **achieved {achieved}/s**, in {}", format_ns(result.elapsed_ns));
     if let Some(to_last_rps) = facts::rate_to_last(result) {
         text += &format!("; {}/s to the last response", format_rate(to_last_rps));
     }
@@ -245,48 +264,38 @@ fn latency(result: &RunResult) -> String {
     if histograms.iter().all(|histogram| histogram.is_empty()) {
         return "Nothing was measured.".to_owned();
     }
-    let plain = |label: &str, of: fn(&Histogram) -> Option<u64>| {
-        let [first, second] = histograms.map(|histogram| time(of(histogram)));
+    let times = clocks.map(|clock| Times::of_run(clock, result));
+    let plain = |label: &str, values: [Option<String>; 2]| {
+        let [first, second] = values.map(|value| value.unwrap_or_else(|| "–".to_owned()));
         vec![label.to_owned(), first, String::new(), second, String::new()]
     };
     let mut rows = vec![
-        plain("min", Histogram::min_ns),
-        plain("mean", |histogram| histogram.mean_ns().map(|mean| mean.round() as u64)),
+        plain("min", histograms.map(|histogram| histogram.min_ns().map(format_ns))),
+        plain("mean", [times[0].mean(), times[1].mean()]),
     ];
     for (label, per_10k) in QUANTILES {
         let mut row = vec![label.to_owned()];
-        for clock in clocks {
-            let tail = Tail::of_run(clock, result, per_10k);
-            let is_empty = clock.histogram(result).is_empty();
-            let value = if is_empty { time(None) } else { tail.words() };
+        for times in &times {
+            let tail = times.tail(per_10k);
+            let value = if times.is_empty() { time(None) } else { tail.words() };
             row.extend([value, format_count(tail.beyond)]);
         }
         rows.push(row);
     }
-    rows.push(plain("max", Histogram::max_ns));
+    rows.push(plain("max", [times[0].max(), times[1].max()]));
     let [first, second] = histograms.map(|histogram| format_count(histogram.count()));
     rows.push(vec!["n".to_owned(), first, String::new(), second, String::new()]);
     let [first, second] = clocks.map(Clock::name);
-    let mut text = table(&["Latency", first, "beyond", second, "beyond"], &rows);
-    text += &format!(
-        "\nBeyond: samples above the quantile. ~ has fewer than {FEW_BEYOND}, n/a none. ≥ is a \
-         lower bound: with the incomplete requests it may be more.\n"
-    );
-    text
+    let mut text = table(&["Latency", first, "slower", second, "slower"], &rows);
+    text += "\nSlower: how many requests took longer than the value.";
+    for meaning in legend(rows.iter().flatten().map(String::as_str)) {
+        text += &format!(" {meaning}.");
+    }
+    text + "\n"
 }
 
-fn quantile(histogram: &Histogram, per_10k: u64) -> String {
-    if histogram.is_empty() { time(None) } else { Tail::of(histogram, per_10k).words() }
-}
-
-fn spread(label: &str, histogram: &Histogram) -> Vec<String> {
-    vec![
-        label.to_owned(),
-        format_count(histogram.count()),
-        quantile(histogram, 5000),
-        quantile(histogram, 9900),
-        time(histogram.max_ns()),
-    ]
+fn spread(label: &str, times: &Times<'_>, count: u64) -> Vec<String> {
+    [vec![label.to_owned(), format_count(count)], times.spread("–").into()].concat()
 }
 
 fn outcomes(result: &RunResult) -> String {
@@ -295,7 +304,10 @@ fn outcomes(result: &RunResult) -> String {
     let rows: Vec<Vec<String>> = rows
         .iter()
         .filter(|(_, histogram)| !histogram.is_empty())
-        .map(|(label, histogram)| spread(label, histogram))
+        .map(|(label, histogram)| {
+            let times = Times::of_some(Figure::Response, histogram, result);
+            spread(label, &times, histogram.count())
+        })
         .collect();
     if rows.len() < 2 {
         return String::new();
@@ -304,9 +316,10 @@ fn outcomes(result: &RunResult) -> String {
 }
 
 fn phases(result: &RunResult) -> String {
-    let rows: Vec<Vec<String>> =
-        crate::phases::phases(result).map(|row| spread(row.name, row.histogram)).collect();
-    table(&["Phase", "count", "p50", "p99", "max"], &rows)
+    let rows: Vec<Vec<String>> = crate::phases::phases(result)
+        .map(|row| spread(row.words.trim_start(), &row.times(result), row.histogram.count()))
+        .collect();
+    table(&["Where the time went", "count", "p50", "p99", "max"], &rows)
 }
 
 fn statuses(result: &RunResult) -> String {
@@ -331,8 +344,12 @@ fn calls(result: &RunResult) -> String {
 /// The messages of calls that stream.
 fn messages(result: &RunResult) -> String {
     let Some(counts) = streams::counts(result) else { return String::new() };
-    let rows: Vec<Vec<String>> =
-        streams::times(result).map(|row| spread(row.name, row.histogram)).collect();
+    let rows: Vec<Vec<String>> = streams::times(result)
+        .map(|row| {
+            let times = Times::of_some(Figure::Service, row.histogram, result);
+            spread(row.name, &times, row.histogram.count())
+        })
+        .collect();
     let times = table(&["Messages", "count", "p50", "p99", "max"], &rows);
     format!("{times}\n\nMessages: {counts}").trim_start().to_owned()
 }

@@ -1,43 +1,37 @@
-//! Repeats as Markdown: verdict and gates first, the spread, a row for each repeat.
+//! Repeats as Markdown: the answer first, the spread, a row for each repeat.
 
 use std::io::{self, Write};
 
 use plimsoll_core::repeats::Repeats;
-use plimsoll_core::verdict::Verdict;
+use plimsoll_core::result::Outcome;
 
 use super::{
-    GateRow, ROW_HEAD, gates, missing, order, remarks, row, sentence, spread_head, spread_row,
-    standing,
+    GateRow, ROW_HEAD, answer, causes, gates, missing, order, remarks, row, spread_head, spread_row,
 };
 use crate::facts::{load_words, subject};
 use crate::markdown::escape::{code, prose};
-use crate::markdown::{table_of, write_blocks};
+use crate::markdown::{doubts, headline, table_of, write_blocks};
 
 /// Writes the report.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(repeats: &Repeats, out: &mut dyn Write) -> io::Result<()> {
-    write_blocks(
-        &[head(repeats), load(repeats), gate_rows(repeats), spread(repeats), rows(repeats)],
-        out,
-    )
+    let blocks = [
+        head(repeats),
+        load(repeats),
+        gate_rows(repeats),
+        spread(repeats),
+        rows(repeats),
+        doubts(&causes(repeats)),
+    ];
+    write_blocks(&blocks, out)
 }
 
 fn head(repeats: &Repeats) -> String {
-    let standing = standing(repeats);
-    let is_met = standing.as_ref().is_none_or(|standing| standing.is_met);
-    let sign = match repeats.verdict {
-        _ if !is_met => "❌",
-        Verdict::Valid => "✅",
-        Verdict::Suspect => "⚠️",
-        Verdict::Invalid => "❌",
-    };
-    let words = [Some(repeats.verdict.name().to_owned()), standing.map(|standing| standing.words)];
-    let words = words.into_iter().flatten().collect::<Vec<_>>().join(", ").to_uppercase();
-    let remarks =
-        remarks(repeats).iter().map(|text| format!("- {}\n", prose(text))).collect::<String>();
-    format!("## {sign} {words}: {}\n\n{remarks}", sentence(repeats))
+    let mut text = headline(&answer(repeats));
+    text.extend(remarks(repeats).iter().map(|it| format!("- {}\n", prose(it))));
+    text
 }
 
 fn load(repeats: &Repeats) -> String {
@@ -48,7 +42,11 @@ fn load(repeats: &Repeats) -> String {
 
 fn gate_rows(repeats: &Repeats) -> String {
     let row = |gate: &GateRow<'_>| {
-        let word = if gate.pass { "pass" } else { "**FAIL**" };
+        let word = match gate.outcome {
+            Outcome::Pass => "pass",
+            Outcome::Fail => "**FAIL**",
+            Outcome::Undecided => "**UNDECIDED**",
+        };
         vec![code(gate.expr), word.to_owned(), prose(&gate.measured)]
     };
     let rows: Vec<Vec<String>> = gates(repeats).iter().map(row).collect();

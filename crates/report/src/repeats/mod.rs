@@ -1,8 +1,10 @@
 //! Views of the repeats of a load: text, Markdown, CSV, and the document itself.
 //!
-//! They share the wording: the first lines, the spread, a row for each repeat, and the outcome of
-//! each gate. One repeat is shown by the views of its result.
+//! They share the wording: the answer, the spread, a row for each repeat, and the outcome of each
+//! gate. A gate is judged in each repeat by what is known there, whatever the confidence in other
+//! figures of that repeat. One repeat is shown by the views of its result.
 
+mod answer;
 mod markdown;
 #[cfg(test)]
 mod tests;
@@ -13,14 +15,16 @@ use std::io::{self, Write};
 
 use plimsoll_core::RunResult;
 use plimsoll_core::repeats::{FOR_95_PERCENT, MeasureSpread, Repeats};
-use plimsoll_core::result::Gate;
+use plimsoll_core::result::{Gate, Outcome};
 use plimsoll_core::stats::LEAST_VALUES;
 use plimsoll_core::study::{CaseRun, Measure};
-use plimsoll_core::verdict::{Cause, Verdict};
+use plimsoll_core::verdict::Cause;
 
 use crate::advice::{REPEATS, explains};
 use crate::comparison::value_words;
-use crate::facts::{Standing, counted};
+use crate::doubts::NOTE;
+use crate::facts::counted;
+use answer::{answer, worst};
 
 pub use crate::json::write as write_json;
 pub use markdown::write as write_markdown;
@@ -39,70 +43,21 @@ const ROW_MEASURES: [Measure; 4] =
     [Measure::Rate, Measure::Latency(0.5), Measure::Latency(0.99), Measure::Errors];
 
 /// The heads of [`row`].
-const ROW_HEAD: [&str; 7] = ["Repeat", "seed", "rate", "p50", "p99", "errors", "verdict"];
+const ROW_HEAD: [&str; 7] = ["Repeat", "seed", "rate", "p50", "p99", "errors", "confidence"];
 
-/// The sentence beside the verdict of the whole.
-fn sentence(repeats: &Repeats) -> String {
-    let runs = repeats.runs.len();
-    let median = repeats.spread.iter().find(|spread| spread.measure.measure == Measure::Rate);
-    let median = median.map(|spread| figure(spread, spread.median));
-    let median = median.map(|rate| format!(" · median {rate}")).unwrap_or_default();
-    if runs == 0 {
-        return "nothing was run".to_owned();
-    }
-    let verdict = repeats.verdict;
-    let count = repeats.runs.iter().filter(|run| run.loader.verdict == verdict).count();
-    let (verb, whose) = if count == 1 { ("is", "its") } else { ("are", "their") };
-    let what = match verdict {
-        Verdict::Valid => String::new(),
-        Verdict::Suspect => ": read the causes before the figures".to_owned(),
-        Verdict::Invalid => format!(": {whose} figures are not the server's"),
-    };
-    format!("{count} of {} repeats {verb} {}{what}{median}", repeats.asked, verdict.name())
-}
-
-/// What came of the gates of all repeats, and of conditions that ended some.
-fn standing(repeats: &Repeats) -> Option<Standing> {
-    let runs = &repeats.runs;
-    let all = runs.len();
-    let aborted = runs.iter().filter(|run| run.aborted.is_some()).count();
-    let failed = runs.iter().filter(|run| run.gates.iter().any(|gate| !gate.pass)).count();
-    let has_gates = runs.iter().any(|run| !run.gates.is_empty());
-    let mut words = Vec::new();
-    if aborted > 0 {
-        words.push(format!("{aborted} of {all} aborted"));
-    }
-    match failed {
-        0 if !has_gates => {}
-        0 => match repeats.counted() {
-            0 => words.push("no repeat counts for gates".to_owned()),
-            counted if counted < all => {
-                words.push(format!("gates passed in {counted} of {all}"));
-            }
-            _ => words.push("gates passed".to_owned()),
-        },
-        failed => words.push(format!("gates failed in {failed} of {all}")),
-    }
-    let is_met = failed == 0 && aborted == 0 && (!has_gates || repeats.counted() > 0);
-    (!words.is_empty()).then(|| Standing { is_met, words: words.join(", ") })
-}
-
-/// What the verdicts rest on, each cause once with the repeats that have it, and what does not
-/// count.
+/// What readers have to know besides the answer: what does not count, why gates are not met, and
+/// what happened on the way.
 fn remarks(repeats: &Repeats) -> Vec<String> {
-    let mut remarks: Vec<String> = causes(repeats)
-        .iter()
-        .map(|(cause, found)| format!("{}: {}", repeat_words(found), cause.text))
-        .collect();
-    // Why they do not count is shown once, too.
+    // Why they do not count is shown once.
     let mut reasons: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for left_out in &repeats.left_out {
         reasons.entry(&left_out.reason).or_default().push(left_out.repeat);
     }
-    remarks.extend(reasons.iter().map(|(reason, left_out)| {
+    let left_out = reasons.iter().map(|(reason, left_out)| {
         let verb = if left_out.len() == 1 { "does" } else { "do" };
-        format!("{} {verb} not count: {reason}", repeat_words(left_out))
-    }));
+        format!("{} {verb} not count in the median: {reason}", repeat_words(left_out))
+    });
+    let mut remarks: Vec<String> = left_out.collect();
     remarks.extend(doubts(repeats));
     remarks.extend((1..).zip(&repeats.runs).filter_map(|(repeat, run)| {
         let failed = run.iterations.as_ref()?.failed;
@@ -135,8 +90,8 @@ fn doubts(repeats: &Repeats) -> Vec<String> {
     doubts.iter().map(words).collect()
 }
 
-/// Each cause once, the worst first, with the repeats that have it.
-fn causes(repeats: &Repeats) -> Vec<(&Cause, Vec<u32>)> {
+/// Each cause once, the worst first, its text behind the repeats that have it.
+fn causes(repeats: &Repeats) -> Vec<Cause> {
     let mut causes: Vec<(&Cause, Vec<u32>)> = Vec::new();
     for (repeat, run) in (1..).zip(&repeats.runs) {
         for cause in &run.loader.causes {
@@ -150,7 +105,12 @@ fn causes(repeats: &Repeats) -> Vec<(&Cause, Vec<u32>)> {
         }
     }
     causes.sort_by_key(|(cause, _)| std::cmp::Reverse(cause.verdict));
-    causes
+    let told = causes.into_iter().map(|(cause, in_repeats)| {
+        let text = cause.text.strip_prefix(NOTE).unwrap_or(&cause.text);
+        let text = format!("{}: {text}", repeat_words(&in_repeats));
+        Cause { text, ..cause.clone() }
+    });
+    told.collect()
 }
 
 /// `repeat 2`, `repeats 2, 3`.
@@ -217,22 +177,18 @@ fn row(repeat: u32, run: &RunResult) -> [String; 7] {
     let case = CaseRun::of(run, repeat);
     let [rate, p50, p99, errors] =
         ROW_MEASURES.map(|measure| value_words(measure, measure.of(&case)));
-    let verdict = run.loader.verdict;
-    let mut verdict_word = match verdict {
-        Verdict::Valid => verdict.name().to_owned(),
-        _ => verdict.name().to_uppercase(),
-    };
+    let mut sure = run.loader.verdict.name().to_owned();
     if case.why_left_out().is_some() {
-        verdict_word += ", left out";
+        sure += ", left out";
     }
-    [repeat.to_string(), run.plan.seed.to_string(), rate, p50, p99, errors, verdict_word]
+    [repeat.to_string(), run.plan.seed.to_string(), rate, p50, p99, errors, sure]
 }
 
 /// A gate over the repeats.
 struct GateRow<'a> {
     expr: &'a str,
-    /// Whether every repeat met it.
-    pass: bool,
+    /// What came of it: met if every repeat met it.
+    outcome: Outcome,
     /// What each repeat measured, those that did not meet it marked.
     measured: String,
 }
@@ -244,15 +200,19 @@ fn gates(repeats: &Repeats) -> Vec<GateRow<'_>> {
         let judged: Vec<&Gate> =
             repeats.runs.iter().filter_map(|run| run.gates.get(index)).collect();
         let measured = judged.iter().map(|gate| {
-            let mark = if gate.pass { "" } else { "✗" };
+            let mark = match gate.outcome() {
+                Outcome::Pass => "",
+                Outcome::Fail => "✗",
+                Outcome::Undecided => "?",
+            };
             format!("{}{mark}", gate.measured())
         });
         let measured = measured.collect::<Vec<_>>().join(", ");
-        (judged.iter().all(|gate| gate.pass), measured)
+        (worst(judged.iter().map(|gate| gate.outcome())), measured)
     };
     let rows = first.gates.iter().enumerate().map(|(index, gate)| {
-        let (pass, measured) = over_repeats(index);
-        GateRow { expr: &gate.expr, pass, measured }
+        let (outcome, measured) = over_repeats(index);
+        GateRow { expr: &gate.expr, outcome, measured }
     });
     rows.collect()
 }

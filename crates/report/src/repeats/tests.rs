@@ -5,6 +5,7 @@ use plimsoll_core::repeats::{Repeats, seed_of};
 use plimsoll_core::verdict::Verdict;
 
 use super::*;
+use crate::answer::Look;
 use crate::text::Style;
 use crate::{heads, samples};
 
@@ -41,13 +42,12 @@ fn five_repeats() {
     runs[1].loader.causes = samples::ramp().loader.causes;
     runs[3].loader.causes = samples::ramp().loader.causes[..1].to_vec();
     insta::assert_snapshot!(text(&repeats(runs, 5, &[]), 80), @r"
-    SUSPECT, GATES FAILED IN 4 OF 5 · 1 of 5 repeats is suspect: read the causes
-      before the figures · median 997.0/s
-    - repeats 2, 4: a worker used 97 % of its CPU, so the tester may have been the
-      limit: give it more threads (-t) or a lower rate
-    - repeat 2: the tester did not run for 420 ms from 21.3 s on (420 ms in all):
-      what waited then looks slower than the server was
-      what this means: plimsoll explain cpu paused
+    gates FAILED in 4 of 5 repeats; first: 1 of 2 gates FAILED: p99 260.0 ms is not
+      < 250 ms
+    median of 5 repeats: 997.0/s · p50 40.41 µs · p99 200.1 ms
+    confidence: suspect · 1 of 5 repeats: p99 and beyond (may be lower) in doubt:
+      the tester's CPU was the limit, and the tester stood still for a time; p50,
+      rate and counts hold
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
     5 repeats, one after the other
@@ -63,12 +63,18 @@ fn five_repeats() {
     errors               0 %       0 %       0 %            0 % to 0 %
     6 repeats make it a 95 % interval (plimsoll explain repeats)
 
-    Repeat  seed     rate       p50       p99  errors  verdict
-    1          1  999.0/s  40.41 µs  200.1 ms     0 %    valid
-    2          2  998.0/s  40.41 µs  200.1 ms     0 %  SUSPECT
-    3          3  997.0/s  40.41 µs  200.1 ms     0 %    valid
-    4          4  996.0/s  40.41 µs  200.1 ms     0 %    valid
-    5          5  995.0/s  40.41 µs  200.1 ms     0 %    valid
+    Repeat  seed     rate       p50       p99  errors  confidence
+    1          1  999.0/s  40.41 µs  200.1 ms     0 %       valid
+    2          2  998.0/s  40.41 µs  200.1 ms     0 %     suspect
+    3          3  997.0/s  40.41 µs  200.1 ms     0 %       valid
+    4          4  996.0/s  40.41 µs  200.1 ms     0 %       valid
+    5          5  995.0/s  40.41 µs  200.1 ms     0 %       valid
+
+    Doubts    - repeats 2, 4: a worker used 97 % of its CPU, so the tester may have
+                been the limit: give it more threads (-t) or a lower rate
+              - repeat 2: the tester did not run for 420 ms from 21.3 s on (420 ms
+                in all): what waited then looks slower than the server was
+              what this means: plimsoll explain cpu paused
     ");
 }
 
@@ -77,7 +83,9 @@ fn six_repeats_in_turns_without_gates() {
     let mut runs = runs(6);
     runs.iter_mut().for_each(|run| run.gates.clear());
     insta::assert_snapshot!(text(&repeats(runs, 6, &["low", "high"]), 80), @r"
-    VALID · 6 of 6 repeats are valid · median 996.5/s
+    median of 6 repeats: 996.5/s · p50 40.41 µs · p99 200.1 ms
+    confidence: valid · each repeat: all figures hold: requests waited for a free
+      connection, and the response time has that in it
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
     6 repeats, in turns with low, high
@@ -88,13 +96,13 @@ fn six_repeats_in_turns_without_gates() {
     p99             200.1 ms  200.1 ms  200.1 ms  200.1 ms to 200.1 ms
     errors               0 %       0 %       0 %            0 % to 0 %
 
-    Repeat  seed     rate       p50       p99  errors  verdict
-    1          1  999.0/s  40.41 µs  200.1 ms     0 %    valid
-    2          2  998.0/s  40.41 µs  200.1 ms     0 %    valid
-    3          3  997.0/s  40.41 µs  200.1 ms     0 %    valid
-    4          4  996.0/s  40.41 µs  200.1 ms     0 %    valid
-    5          5  995.0/s  40.41 µs  200.1 ms     0 %    valid
-    6          6  994.0/s  40.41 µs  200.1 ms     0 %    valid
+    Repeat  seed     rate       p50       p99  errors  confidence
+    1          1  999.0/s  40.41 µs  200.1 ms     0 %       valid
+    2          2  998.0/s  40.41 µs  200.1 ms     0 %       valid
+    3          3  997.0/s  40.41 µs  200.1 ms     0 %       valid
+    4          4  996.0/s  40.41 µs  200.1 ms     0 %       valid
+    5          5  995.0/s  40.41 µs  200.1 ms     0 %       valid
+    6          6  994.0/s  40.41 µs  200.1 ms     0 %       valid
     ");
 }
 
@@ -104,8 +112,11 @@ fn what_a_signal_left() {
     runs.iter_mut().for_each(|run| run.gates.truncate(1));
     runs[1].interrupted = true;
     insta::assert_snapshot!(text(&repeats(runs, 5, &[]), 80), @r"
-    VALID, GATES FAILED IN 1 OF 2 · 2 of 5 repeats are valid · median 999.0/s
-    - repeat 2 does not count: interrupted after 10.0 s
+    gates FAILED in 1 of 2 repeats; first: gate FAILED: p99 260.0 ms is not < 250 ms
+    median of 1 repeat: 999.0/s · p50 40.41 µs · p99 200.1 ms
+    confidence: valid · each repeat: all figures hold: requests waited for a free
+      connection, and the response time has that in it
+    - repeat 2 does not count in the median: interrupted after 10.0 s
     - 2 of 5 repeats were begun
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
@@ -121,26 +132,35 @@ fn what_a_signal_left() {
     an interval takes 4 repeats that count, 6 for 95 %, and compare takes 4 on each
     side (plimsoll explain repeats)
 
-    Repeat  seed     rate       p50       p99  errors          verdict
+    Repeat  seed     rate       p50       p99  errors       confidence
     1          1  999.0/s  40.41 µs  200.1 ms     0 %            valid
     2          2  998.0/s  40.41 µs  200.1 ms     0 %  valid, left out
     ");
 }
 
 #[test]
-fn repeats_that_do_not_count_pass_no_gates() {
-    for (interrupted, want, is_met) in [
-        (&[][..], "gates passed", true),
-        (&[3], "gates passed in 2 of 3", true),
-        (&[1, 2, 3], "no repeat counts for gates", false),
+fn gates_are_judged_in_each_repeat_that_was_whole_whatever_its_confidence() {
+    for (interrupted, invalid, undecided, want, look) in [
+        (&[][..], &[][..], &[][..], "gates passed in all 3 repeats", Look::Good),
+        (&[3], &[], &[], "gates passed in 2 of 3 repeats", Look::Good),
+        (&[1, 2, 3], &[], &[], "gates UNDECIDED: no repeat was whole", Look::Caution),
+        (&[], &[1, 2], &[], "gates passed in all 3 repeats", Look::Good),
+        (&[], &[1], &[2], "gates UNDECIDED in 1 of 3 repeats; first: 1 of 2 gates", Look::Caution),
     ] {
         let mut runs = runs(3);
         for (repeat, run) in (1..).zip(&mut runs) {
             run.gates.iter_mut().for_each(|gate| gate.pass = true);
             run.interrupted = interrupted.contains(&repeat);
+            if invalid.contains(&repeat) {
+                run.loader.verdict = Verdict::Invalid;
+            }
+            if undecided.contains(&repeat) {
+                (run.gates[0].pass, run.gates[0].undecided) = (false, true);
+            }
         }
-        let standing = standing(&repeats(runs, 3, &[])).expect("there are gates");
-        assert_eq!((standing.words.as_str(), standing.is_met), (want, is_met), "{interrupted:?}");
+        let answer = answer(&repeats(runs, 3, &[]));
+        assert_eq!(answer.look, look, "{answer:?}");
+        assert!(answer.lead.starts_with(want), "{answer:?}");
     }
 }
 
@@ -167,28 +187,35 @@ fn iterations_that_failed_are_told_of_each_repeat() {
     assert!(text.contains("- repeat 3: 1 200 iterations ended with an exception\n"), "{text}");
 }
 
-/// The sentence counts the repeats of the worst verdict, however many there are.
+/// Confidence is that of the repeat in which it is least, and says in how many it is so.
 #[test]
-fn the_sentence_counts_the_repeats_that_are_like_the_worst() {
+fn confidence_is_that_of_the_least_sure_repeats() {
+    use Verdict::{Invalid, Suspect, Valid};
     for (verdicts, want) in [
-        (&[Verdict::Valid, Verdict::Valid][..], "2 of 2 repeats are valid · "),
-        (&[Verdict::Suspect, Verdict::Suspect], "2 of 2 repeats are suspect: read the causes "),
-        (
-            &[Verdict::Suspect, Verdict::Invalid, Verdict::Valid],
-            "1 of 3 repeats is invalid: its figures are not the server's",
-        ),
-        (
-            &[Verdict::Invalid, Verdict::Invalid],
-            "2 of 2 repeats are invalid: their figures are not the server's",
-        ),
+        (&[Valid, Valid][..], "valid · each repeat: all figures hold"),
+        (&[Suspect, Suspect], "suspect · 2 of 2 repeats: "),
+        (&[Suspect, Invalid, Valid], "invalid · 1 of 3 repeats: "),
     ] {
         let mut runs = runs(verdicts.len() as u32);
         for (run, verdict) in runs.iter_mut().zip(verdicts) {
             run.loader.verdict = *verdict;
         }
-        let sentence = sentence(&repeats(runs, verdicts.len() as u32, &[]));
-        assert!(sentence.starts_with(want), "{sentence}");
+        let sureness = answer(&repeats(runs, verdicts.len() as u32, &[])).sureness();
+        assert!(sureness.starts_with(want), "{sureness}");
     }
+}
+
+#[test]
+fn failures_of_all_repeats_come_together() {
+    let mut runs = runs(2);
+    for run in &mut runs {
+        run.gates.clear();
+        (run.ledger.ok, run.ledger.failed) = (run.ledger.ok - 5_000, 5_000);
+        run.status = [(200, run.ledger.ok), (503, 5_000)].into_iter().collect();
+    }
+    let answer = answer(&repeats(runs, 2, &[]));
+    assert_eq!(answer.lead, "10 000 of 20 000 failed: 503 x 10 000");
+    assert_eq!(answer.look, Look::Bad);
 }
 
 #[test]
@@ -196,7 +223,11 @@ fn markdown() {
     let mut bytes = Vec::new();
     write_markdown(&repeats(runs(2), 2, &[]), &mut bytes).unwrap();
     insta::assert_snapshot!(heads::checked(String::from_utf8(bytes).unwrap()), @r"
-    ## ❌ VALID, GATES FAILED IN 1 OF 2: 2 of 2 repeats are valid · median 998.5/s
+    ## ❌ gates FAILED in 1 of 2 repeats; first: 1 of 2 gates FAILED: p99 260.0 ms is not \< 250 ms
+
+    median of 2 repeats: 998.5/s · p50 40.41 µs · p99 200.1 ms
+
+    *Confidence:* valid · each repeat: all figures hold: requests waited for a free connection, and the response time has that in it
 
     `GET http://127.0.0.1:8080/` · 50 connections · 1 000/s · 10s · uring, 1 thread · 2 repeats, one after the other
 
@@ -214,7 +245,7 @@ fn markdown() {
 
     an interval takes 4 repeats that count, 6 for 95 %, and compare takes 4 on each side (plimsoll explain repeats)
 
-    | Repeat | seed | rate | p50 | p99 | errors | verdict |
+    | Repeat | seed | rate | p50 | p99 | errors | confidence |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
     | 1 | 1 | 999.0/s | 40.41 µs | 200.1 ms | 0 % | valid |
     | 2 | 2 | 998.0/s | 40.41 µs | 200.1 ms | 0 % | valid |

@@ -1,17 +1,17 @@
-//! Repeats on a screen: the verdict of the whole and of the gates, the spread, a row for each
+//! Repeats on a screen: the answer of the whole, the spread, a row for each
 //! repeat.
 
 use std::io::{self, Write};
 
 use plimsoll_core::repeats::Repeats;
+use plimsoll_core::result::Outcome;
 
 use super::{
-    GateRow, ROW_HEAD, causes, gates, missing, order, remarks, row, sentence, spread_head,
-    spread_row, standing,
+    GateRow, ROW_HEAD, answer, causes, gates, missing, order, remarks, row, spread_head, spread_row,
 };
 use crate::facts::printable;
 use crate::text::table::{LABEL, labelled, table, wrap, wrap_within};
-use crate::text::{Style, explains, headline, plan, write_blocks};
+use crate::text::{Style, doubts, headline, plan, write_blocks};
 
 /// Lines that a gate may take.
 const GATE_LINES: usize = 4;
@@ -27,18 +27,16 @@ pub fn write(repeats: &Repeats, out: &mut dyn Write, style: Style) -> io::Result
         gate_rows(repeats, style),
         spread(repeats, style),
         rows(repeats, style),
+        doubts(&causes(repeats), style),
     ];
     write_blocks(&blocks, out)
 }
 
 fn head(repeats: &Repeats, style: Style) -> Vec<String> {
-    let standing = standing(repeats);
-    let first = (repeats.verdict, standing.as_ref());
-    let mut lines = headline(first, &sentence(repeats), style);
+    let mut lines = headline(&answer(repeats), style);
     for text in remarks(repeats) {
         lines.extend(wrap("- ", "  ", &printable(&text), style.columns()));
     }
-    lines.extend(explains(causes(repeats).into_iter().map(|(cause, _)| cause), style));
     lines
 }
 
@@ -51,10 +49,14 @@ fn load(repeats: &Repeats, style: Style) -> Vec<String> {
 
 fn gate_rows(repeats: &Repeats, style: Style) -> Vec<String> {
     let line = |gate: GateRow<'_>| {
-        let word = if gate.pass { "pass" } else { "FAIL" };
-        let text = format!("{word}  {:<18} {}", printable(gate.expr), gate.measured);
+        let outcome = gate.outcome;
+        let text = format!("{:<4}  {:<18} {}", outcome.word(), printable(gate.expr), gate.measured);
         let lines = wrap_within(("", "      "), &text, style.columns() - LABEL, GATE_LINES);
-        let paint = |line: String| if gate.pass { line } else { style.bad(&line) };
+        let paint = |line: String| match outcome {
+            Outcome::Pass => line,
+            Outcome::Fail => style.bad(&line),
+            Outcome::Undecided => style.paint("33", &line),
+        };
         lines.into_iter().map(paint).collect::<Vec<String>>()
     };
     let rows: Vec<String> = gates(repeats).into_iter().flat_map(line).collect();

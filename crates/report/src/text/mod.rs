@@ -1,11 +1,11 @@
 //! The report on one screen: as wide as the terminal, at most 100 columns, and about 30 lines for a
 //! run without surprises.
 //!
-//! The verdict comes first, because it tells how to read the rest. Beside it is whether the gates
-//! were met: the verdict is about the measurement, the gates about the server. Each quantile is
-//! shown with the number of samples beyond it. A quantile with fewer than ten is marked; one with
-//! none is left out, because it would repeat the maximum. If the load changed during the run, each
-//! stage comes before the figures of the whole, which no single load had.
+//! The answer comes first (see `answer`), then one line of how sure it is. What makes it unsure is
+//! behind the numbers. Each quantile is shown with the number of samples that are slower. A quantile
+//! with fewer than ten is marked; one with none is left out, because it would repeat the maximum. If
+//! the load changed during the run, each stage comes before the figures of the whole, which no
+//! single load had.
 
 mod metrics;
 mod rest;
@@ -16,14 +16,18 @@ mod times;
 use std::io::{self, Write};
 
 use plimsoll_core::RunResult;
+use plimsoll_core::doubt::Figure;
 use plimsoll_core::units::{format_count, format_ns, format_rate};
-use plimsoll_core::verdict::{Cause, Verdict};
+use plimsoll_core::verdict::Cause;
 
 use crate::advice::advice;
+use crate::answer::{Answer, color_of, without_rate};
+use crate::doubts::Reasons;
 use crate::facts::{self, load_words, printable};
 use crate::parts::CHANGES_SHOWN;
+use crate::tail;
 pub use table::wrap;
-use table::{WIDTH, beside, labelled, wrap_within};
+use table::{LABEL, WIDTH, beside, labelled, wrap_within};
 
 /// Narrower than this no table of times is.
 const WIDTH_MIN: usize = 60;
@@ -64,7 +68,7 @@ impl Style {
 pub fn write(result: &RunResult, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let width = style.columns();
     let blocks = [
-        verdict(result, style),
+        answer(result, style),
         plan(result, width),
         rest::gates(result, style),
         scenarios::scenarios(result, style),
@@ -73,6 +77,7 @@ pub fn write(result: &RunResult, out: &mut dyn Write, style: Style) -> io::Resul
         times::times(result, style),
         metrics::metrics(result, style),
         rest::rest(result, style),
+        doubts(&result.loader.causes, style),
     ];
     write_blocks(&blocks, out)
 }
@@ -84,63 +89,61 @@ pub(crate) fn write_blocks(blocks: &[Vec<String>], out: &mut dyn Write) -> io::R
     writeln!(out, "{}", blocks.join("\n\n"))
 }
 
-/// Writes what comes first alone: the verdict and its causes.
+/// Writes the answer alone, and what makes it unsure.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_verdict(result: &RunResult, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    writeln!(out, "{}", verdict(result, style).join("\n"))
+pub fn write_answer(result: &RunResult, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let mut lines = answer(result, style);
+    lines.extend(doubts(&result.loader.causes, style));
+    writeln!(out, "{}", lines.join("\n"))
 }
 
-fn verdict(result: &RunResult, style: Style) -> Vec<String> {
-    let standing = facts::standing(result);
-    let first = (result.loader.verdict, standing.as_ref());
-    let mut lines = headline(first, &facts::sentence(result), style);
-    let causes = result.loader.causes.iter().map(|cause| cause.text.clone());
-    for text in causes.chain(facts::caveats(result)) {
+/// What a reader sees first.
+fn answer(result: &RunResult, style: Style) -> Vec<String> {
+    let answer = Answer::of(result);
+    let mut lines = headline(&answer, style);
+    for text in facts::caveats(result) {
         lines.extend(wrap("- ", "  ", &printable(&text), style.columns()));
     }
-    lines.extend(explains(&result.loader.causes, style));
     lines
 }
 
-/// The command that says more about the causes, if there are any.
-pub(crate) fn explains<'a>(
-    causes: impl IntoIterator<Item = &'a Cause>,
-    style: Style,
-) -> Vec<String> {
-    let Some(command) = facts::explain_command(causes) else { return Vec::new() };
-    let line = printable(&format!("what this means: {command}"));
-    wrap("  ", "  ", &line, style.columns())
+/// The answer, the figures behind it and how sure they are, each with a colour of its own.
+pub(crate) fn headline(answer: &Answer, style: Style) -> Vec<String> {
+    let wrapped = |text: &str| wrap("", "  ", &printable(text), style.columns());
+    let lead = wrapped(&answer.lead);
+    let mut lines: Vec<String> =
+        lead.iter().map(|line| style.paint(answer.look.color(), line)).collect();
+    lines.extend(answer.behind.iter().flat_map(|text| wrapped(text)));
+    let sure = wrapped(&format!("confidence: {}", answer.sureness()));
+    let color = color_of(answer.confidence.verdict);
+    lines.extend(sure.iter().map(|line| style.paint(color, line)));
+    lines
 }
 
-/// The verdict with what came of the conditions, what it means, and the rate. No word is green if a
-/// condition was not met.
-pub(crate) fn headline(
-    (verdict, standing): (Verdict, Option<&facts::Standing>),
-    sentence: &str,
+/// Each cause of doubt and each note once, and the command that says more.
+pub(crate) fn doubts<'c>(
+    causes: impl IntoIterator<Item = &'c Cause> + Clone,
     style: Style,
 ) -> Vec<String> {
-    let is_met = standing.is_none_or(|standing| standing.is_met);
-    let color = match verdict {
-        Verdict::Valid if is_met => "1;32",
-        Verdict::Valid => "1",
-        Verdict::Suspect => "1;33",
-        Verdict::Invalid => "1;31",
-    };
-    let name = verdict.name().to_uppercase();
-    let words = standing.map(|standing| standing.words.to_uppercase());
-    let plain = words.iter().fold(name.clone(), |plain, words| format!("{plain}, {words}"));
-    let mut lines = wrap(&format!("{plain} · "), "  ", sentence, style.columns());
-    let mut painted = style.paint(color, &name);
-    if let Some(words) = &words {
-        painted += &format!(", {}", style.paint(if is_met { "1;32" } else { "1;31" }, words));
+    let mut lines = Vec::new();
+    for (label, texts) in Reasons::of(causes.clone()).groups() {
+        lines.extend(reasons(label, &texts, style));
     }
-    if let Some(first) = lines.first_mut() {
-        let rest = first.strip_prefix(&plain).unwrap_or_default().to_owned();
-        *first = painted + &rest;
+    if let Some(command) = facts::explain_command(causes) {
+        let line = printable(&format!("what this means: {command}"));
+        let room = " ".repeat(LABEL);
+        lines.extend(wrap(&room, &room, &line, style.columns()));
     }
     lines
+}
+
+/// Texts behind a label, a point each.
+fn reasons(label: &str, texts: &[String], style: Style) -> Vec<String> {
+    let width = style.columns() - LABEL;
+    let points = texts.iter().flat_map(|text| wrap("- ", "  ", &printable(text), width));
+    labelled(label, &points.collect::<Vec<String>>())
 }
 
 /// Lines that a request may take, whose URL may be of any length.
@@ -209,22 +212,27 @@ fn iterations(result: &RunResult) -> Vec<String> {
 fn rates(result: &RunResult) -> Vec<String> {
     let rate = &result.rate;
     let mut lines = Vec::new();
-    let mut row = |name: &str, rps| {
+    let mut row = |name: &str, rate: String| {
         let label = if lines.is_empty() { "Rate" } else { "" };
-        lines.push(format!("{label:<6}{name:<8} {:>11}/s", format_rate(rps)));
+        lines.push(format!("{label:<6}{name:<8} {rate:>11}/s"));
     };
     if let Some(target_rps) = rate.target_rps {
-        row("target", target_rps);
+        row("target", format_rate(target_rps));
     }
     for change in rate.changes.iter().take(CHANGES_SHOWN) {
-        row(&format!("@{}", format_ns(change.at_ns)), change.rps);
+        row(&format!("@{}", format_ns(change.at_ns)), format_rate(change.rps));
     }
-    row("offered", rate.offered_rps);
-    row("achieved", rate.achieved_rps);
-    if let Some(to_last_rps) = facts::rate_to_last(result) {
-        row("to last", to_last_rps);
+    if without_rate(result).is_none() {
+        row("offered", tail::rate(Figure::Offered, result, rate.offered_rps));
+        row("achieved", tail::rate(Figure::Achieved, result, rate.achieved_rps));
+        if let Some(to_last_rps) = facts::rate_to_last(result) {
+            row("to last", tail::rate(Figure::Achieved, result, to_last_rps));
+        }
     }
-    lines.push(format!("{:<6}{:<8} {:>11}", "", "in", format_ns(result.elapsed_ns)));
+    let label = if lines.is_empty() { "Rate" } else { "" };
+    let none = without_rate(result).map(|_| "   no rate: too short or too few").unwrap_or_default();
+    let elapsed = format_ns(result.elapsed_ns);
+    lines.push(format!("{label:<6}{:<8} {elapsed:>11}{none}", "in"));
     lines.extend(facts::averaged(result).map(|over| format!("{:<6}averaged {over}", "")));
     lines
 }

@@ -3,7 +3,7 @@
 
 use plimsoll_core::RunResult;
 use plimsoll_core::errors::ErrorCount;
-use plimsoll_core::result::Gate;
+use plimsoll_core::result::{Gate, Outcome};
 use plimsoll_core::units::{format_bytes, format_count, format_duration, format_ns};
 
 use super::table::{LABEL, labelled, wrap, wrap_within};
@@ -32,7 +32,6 @@ pub(super) fn rest(result: &RunResult, style: Style) -> Vec<String> {
     lines.extend(words("Server", &server::words(result).unwrap_or_default(), width));
     lines.extend(tester(result, width));
     lines.extend(warmup(result, width));
-    lines.extend(beyond_hour(result, width));
     lines.extend(words("Guide", &advice(result).unwrap_or_default(), width));
     lines
 }
@@ -160,27 +159,20 @@ fn warmup(result: &RunResult, width: usize) -> Vec<String> {
     words("Warm-up", &text, width)
 }
 
-fn beyond_hour(result: &RunResult, width: usize) -> Vec<String> {
-    let count = result.latency.response.beyond_hour();
-    if count == 0 {
-        return Vec::new();
-    }
-    let text = format!(
-        "{} of more than an hour: quantiles show an hour, the maximum is exact",
-        counted(count, "response time")
-    );
-    words("Note", &text, width)
-}
-
 pub(super) fn gates(result: &RunResult, style: Style) -> Vec<String> {
     let row = |gate: &Gate| {
-        let word = if gate.pass { "pass" } else { "FAIL" };
-        let mut text = format!("{word}  {:<28} {:>12}", printable(&gate.expr), gate.measured());
+        let outcome = gate.outcome();
+        let mut text =
+            format!("{:<4}  {:<28} {:>12}", outcome.word(), printable(&gate.expr), gate.measured());
         if let Some(note) = &gate.note {
             text += &format!("   {}", printable(note));
         }
         let lines = wrap_within(("", "      "), &text, style.columns() - LABEL, GATE_LINES);
-        let paint = |line: String| if gate.pass { line } else { style.bad(&line) };
+        let paint = |line: String| match outcome {
+            Outcome::Pass => line,
+            Outcome::Fail => style.bad(&line),
+            Outcome::Undecided => style.paint("33", &line),
+        };
         lines.into_iter().map(paint).collect::<Vec<String>>()
     };
     let gates = facts::gates(result);

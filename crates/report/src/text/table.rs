@@ -187,12 +187,19 @@ pub fn wrap(first: &str, next: &str, text: &str, width: usize) -> Vec<String> {
     lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
+/// Marks of figures.
+const MARKS: [char; 4] = ['≥', '≤', '±', '~'];
+
 /// The words of a text, a figure with what stands behind it as one; two spaces part all.
 fn words(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
     let is_between = |at: usize| {
         let behind_figure = at > 0 && bytes[at - 1].is_ascii_digit();
-        bytes[at] == b' ' && !(behind_figure && bytes.get(at + 1).is_some_and(|&b| b != b' '))
+        // A mark belongs to the figure behind it.
+        let behind_mark = text.get(..at).is_some_and(|head| head.ends_with(MARKS));
+        bytes[at] == b' '
+            && !behind_mark
+            && !(behind_figure && bytes.get(at + 1).is_some_and(|&b| b != b' '))
     };
     let mut words = Vec::new();
     let mut from = 0;
@@ -298,6 +305,7 @@ mod tests {
         assert_eq!(lines, ["é".repeat(10), format!("> {}", "é".repeat(5))]);
         let figures = wrap("", "", "at 17 188 responses/s, 2 µs   200: 5", 14);
         assert_eq!(figures, ["at", "17 188 respons", "es/s, 2 µs", "200: 5"]);
+        assert_eq!(wrap("", "", "slower ≤ 2 µs", 9), ["slower", "≤ 2 µs"]);
     }
 
     #[test]

@@ -59,7 +59,8 @@ fn a_name_of_two_kinds_is_a_caveat() {
 #[test]
 fn a_closed_loop() {
     insta::assert_snapshot!(report(&samples::steady(), false), @r"
-    VALID · the tester had room to spare · 17 188 responses/s
+    17 188 responses/s · response p50 2.70 ms, p99 6.39 ms · service p50 2.70 ms, p99 6.39 ms
+    confidence: valid · all figures hold: the tester did not disturb them
 
     GET http://127.0.0.1:8080/ · 50 connections · closed loop · 10s · uring, 2 threads
 
@@ -68,7 +69,7 @@ fn a_closed_loop() {
               completed     171 977                                   in            10.0 s
               ok            171 977
 
-    Latency  response time    beyond   service time    beyond   Phases           p50       p99       max
+    Latency  response time    slower   service time    slower   Phases           p50       p99       max
              from due time                from send             connect       116 µs       n/a    154 µs
     min             797 µs                   797 µs             sending      6.00 µs   6.00 µs   6.00 µs
     mean           2.91 ms                  2.91 ms             waiting      2.69 ms   6.39 ms   53.8 ms
@@ -81,7 +82,7 @@ fn a_closed_loop() {
     p99.99         28.7 ms        17        28.7 ms        17
     max            53.8 ms                  53.8 ms
     n              171 977                  171 977
-    n/a no sample beyond, see max
+    slower: how many requests took longer; n/a no sample is slower, see max
 
     Status    200: 171 977
     Bytes     7.38 MiB sent, 25.6 MiB received (2.56 MiB/s)
@@ -93,7 +94,10 @@ fn a_closed_loop() {
 #[test]
 fn a_stall_under_a_rate() {
     insta::assert_snapshot!(report(&samples::stall(), false), @r"
-    VALID, 1 OF 2 GATES FAILED · requests had to wait for a free connection · 1 000 responses/s
+    1 of 2 gates FAILED: p99 271.4 ms is not < 250 ms
+    1 000 responses/s · response p50 40.4 µs, p99 200 ms · service p50 38.1 µs, p99 96.8 µs
+    confidence: valid · all figures hold: requests waited for a free connection, and the response time
+      has that in it
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
 
@@ -105,7 +109,7 @@ fn a_stall_under_a_rate() {
               completed      10 000                                   achieved       1 000/s
               ok             10 000                                   in            10.0 s
 
-    Latency  response time    beyond   service time    beyond   Phases           p50       p99       max
+    Latency  response time    slower   service time    slower   Phases           p50       p99       max
              from schedule                from send             blocked         0 ns    150 ms    250 ms
     min            12.7 µs                  11.7 µs             lateness     1.69 µs   4.04 µs   7.11 µs
     mean           4.56 ms                  1.42 ms             connect       116 µs       n/a    154 µs
@@ -118,7 +122,9 @@ fn a_stall_under_a_rate() {
     p99.99        ~ 299 ms         1       ~ 299 ms         1
     max             300 ms                   300 ms
     n               10 000                   10 000
-    ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
+    blocked: waiting for a connection; lateness: the tester's own delay in sending
+    slower: how many requests took longer; ~ fewer than 10 samples are slower: varies from run to run;
+    n/a no sample is slower, see max
 
     Status    200: 10 000
     Bytes     439 KiB sent, 1.49 MiB received (152 KiB/s)
@@ -130,19 +136,18 @@ fn a_stall_under_a_rate() {
 #[test]
 fn an_overloaded_server() {
     insta::assert_snapshot!(report(&samples::ramp(), false), @r"
-    SUSPECT · read the causes before the figures · 1 638 responses/s on average over 2 stages
-    - a worker used 97 % of its CPU, so the tester may have been the limit: give it more threads (-t) or
-      a lower rate
-    - the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks slower
-      than the server was
-      what this means: plimsoll explain cpu paused
+    5 284 of 50 189 failed: 503 x 4 131, 429 x 882, 179 timed out, 92 broken
+    1 638 responses/s on average over 2 stages · response p50 16.8 ms, p99 ± 278 ms · service
+      p50 14.3 ms, p99 ≤ 40.1 ms
+    confidence: suspect · p95 and beyond (may be lower) in doubt: the tester's CPU was the limit, and
+      the tester stood still for a time; p50, rate and counts hold
 
     GET http://127.0.0.1:8080/search?q=hull&page=2
     64 connections · 100 to 2 000/s for 10s, 2 000/s for 20s, Poisson arrivals · 30s · epoll, 1 thread
 
-    Stage (2)    target/s  achieved/s  scheduled  not ok      p50      p99     max
-    10s@100..2k     1 050       1 037     10 415     419  6.62 ms  31.2 ms  503 ms
-    20s@2k          2 000       1 975     39 774   4 865  18.6 ms   323 ms  553 ms
+    Stage (2)    target/s  achieved/s  scheduled  not ok        p50        p99       max
+    10s@100..2k     1 050       1 037     10 415     419  ≤ 6.62 ms  ≤ 31.2 ms  ± 503 ms
+    20s@2k          2 000       1 975     39 774   4 865    18.6 ms   ≤ 323 ms  ± 553 ms
     times are the response time; the figures below are over all stages
 
     Requests  scheduled      50 189                              Rate  target         1 683/s
@@ -151,27 +156,28 @@ fn an_overloaded_server() {
               ok             44 905   5 013 failed                     in            30.5 s
                                                                        averaged over 2 stages
 
-    Latency  response time    beyond   service time    beyond   Phases           p50       p99       max
+    Latency  response time    slower   service time    slower   Phases           p50       p99       max
              from schedule                from send             blocked      2.05 ms   5.14 ms   9.58 ms
     min             625 µs                   575 µs             lateness     45.4 µs    175 ms    420 ms
-    mean           21.9 ms                  16.4 ms             connect       127 µs       n/a    174 µs
+    mean         ± 21.9 ms                ± 16.4 ms             connect       127 µs       n/a    174 µs
     p50            16.8 ms    25 094        14.3 ms    25 094   sending      6.00 µs   6.00 µs   6.00 µs
     p75            22.5 ms    12 547        19.7 ms    12 547   waiting      14.2 ms   38.1 ms   79.9 ms
     p90            29.1 ms     5 018        25.6 ms     5 018   receiving    2.50 µs   2.50 µs   2.50 µs
-    p95            34.5 ms     2 509        29.8 ms     2 509
-    p99           ≥ 278 ms       501        40.1 ms       501
-    p99.9         ≥ 503 ms        50       ≥ 500 ms        50
-    p99.99        ≥ 505 ms         5       ≥ 500 ms         5
-    max             553 ms                   500 ms
+    p95          ≤ 34.5 ms     2 509      ≤ 29.8 ms     2 509
+    p99           ± 278 ms       501      ≤ 40.1 ms       501
+    p99.9         ± 503 ms        50       ± 500 ms        50
+    p99.99        ± 505 ms         5       ± 500 ms         5
+    max           ± 553 ms                 ± 500 ms
     n               50 189                   50 189
 
-    Outcome      count      p50       p99     max
-    ok          44 905  17.7 ms    187 ms  442 ms
-    failed       5 013  5.25 ms    215 ms  422 ms
-    incomplete     271   502 ms  ~ 505 ms  553 ms
+    Outcome      count        p50       p99       max
+    ok          44 905    17.7 ms  ≤ 187 ms  ≤ 442 ms
+    failed       5 013  ≤ 5.25 ms  ≤ 215 ms  ≤ 422 ms
+    incomplete     271   ≤ 502 ms  ≤ 505 ms  ≤ 553 ms
     incomplete: no whole response; counted with the time they had waited
-    ≥ lower bound: with the incomplete requests it may be more; ~ fewer than 10 samples beyond, varies
-    from run to run; n/a no sample beyond, see max
+    blocked: waiting for a connection; lateness: the tester's own delay in sending
+    slower: how many requests took longer; ≤ the true value may be lower; ± the true value may be lower
+    or higher; n/a no sample is slower, see max
 
     Status    200: 44 905   429: 882   503: 4 131
     Errors          179  waiting    timeout         no answer within 500 ms
@@ -180,47 +186,58 @@ fn an_overloaded_server() {
     Bytes     2.15 MiB sent, 7.47 MiB received (251 KiB/s)
     Tester    92 % of a core; 9.00 MiB of memory
               1 pause of 420 ms at 21.3 s
+
+    Doubts    - a worker used 97 % of its CPU, so the tester may have been the limit: give it more
+                threads (-t) or a lower rate
+              - the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks
+                slower than the server was
+              what this means: plimsoll explain cpu paused
     ");
 }
 
 #[test]
 fn nothing_completed() {
     insta::assert_snapshot!(report(&samples::nothing(), false), @r"
-    INVALID · there was no response to measure
-    - not one response arrived
-      what this means: plimsoll explain no_responses
+    not one request could be sent: connection refused (connect)
+    confidence: invalid · no response arrived, so no time and no rate was measured
 
     GET http://127.0.0.1:8080/ · 50 connections · closed loop · 10s · uring, 1 thread
 
-    Requests  scheduled          50                             Rate  offered         5.00/s
-              sent                0   50 unsent                       achieved        0.00/s
+    Requests  scheduled          50                             Rate  offered       ± 5.00/s
+              sent                0   50 unsent                       achieved      ± 0.00/s
               completed           0                                   in            10.0 s
               ok                  0
 
-    Latency  response time    beyond   service time    beyond
+    Latency  response time    slower   service time    slower
              from due time                from send
     min             10.0 s                        -
-    mean            10.0 s                        -
-    p50           ≥ 10.0 s        25              -
-    p75           ≥ 10.0 s        12              -
-    p90           ≥ 10.0 s         5              -
-    p95           ≥ 10.0 s         2              -
+    mean          ± 10.0 s                        -
+    p50           ± 10.0 s        25              -
+    p75           ± 10.0 s        12              -
+    p90           ± 10.0 s         5              -
+    p95           ± 10.0 s         2              -
     p99                n/a         0              -
     p99.9              n/a         0              -
     p99.99             n/a         0              -
-    max             10.0 s                        -
+    max           ± 10.0 s                        -
     n                   50                        0
-    ≥ lower bound: with the incomplete requests it may be more; n/a no sample beyond, see max
+    slower: how many requests took longer; ± the true value may be lower or higher; n/a no sample is
+    slower, see max
 
     Errors          412  connect    refused  connection refused
     Tester    0 % of a core; 9.00 MiB of memory
+
+    Doubts    - not one response arrived
+              what this means: plimsoll explain no_responses
     ");
 }
 
 #[test]
 fn a_run_cut_short_after_a_warm_up() {
     insta::assert_snapshot!(report(&samples::cut_short(), false), @r"
-    VALID · the tester had room to spare · 139 responses/s
+    1 of 173 failed: 1 unfinished
+    139 responses/s · response p50 6.68 ms, p99 ≥ 15.2 ms · service p50 6.68 ms, p99 ~ 15.2 ms
+    confidence: valid · all figures hold: the tester did not disturb them
     - interrupted after 1.24 s: this is what had happened until then
 
     GET http://127.0.0.1:8080/ · 1 connection · closed loop · 400 requests · uring, 1 thread
@@ -230,10 +247,10 @@ fn a_run_cut_short_after_a_warm_up() {
               completed         172   1 unfinished                    in            1.24 s
               ok                172
 
-    Latency  response time    beyond   service time    beyond   Phases           p50       p99       max
+    Latency  response time    slower   service time    slower   Phases           p50       p99       max
              from due time                from send             connect          n/a       n/a   80.0 µs
     min            2.68 ms                  2.68 ms             sending      6.00 µs ~ 6.00 µs   6.00 µs
-    mean           7.14 ms                  7.14 ms             waiting      6.68 ms ~ 15.2 ms   15.6 ms
+    mean         ≥ 7.14 ms                ≥ 7.14 ms             waiting      6.68 ms ~ 15.2 ms   15.6 ms
     p50            6.68 ms        86        6.68 ms        86   receiving    2.50 µs ~ 2.50 µs   2.50 µs
     p75            8.56 ms        43        8.56 ms        43
     p90            10.4 ms        17        10.4 ms        17
@@ -241,15 +258,15 @@ fn a_run_cut_short_after_a_warm_up() {
     p99          ≥ 15.2 ms         1      ~ 15.2 ms         1
     p99.9              n/a         0            n/a         0
     p99.99             n/a         0            n/a         0
-    max            15.6 ms                  15.6 ms
+    max          ≥ 15.6 ms                ≥ 15.6 ms
     n                  173                      173
 
     Outcome     count      p50        p99      max
     ok            172  6.68 ms  ~ 15.2 ms  15.6 ms
     incomplete      1      n/a        n/a  4.66 ms
     incomplete: no whole response; counted with the time they had waited
-    ≥ lower bound: with the incomplete requests it may be more; ~ fewer than 10 samples beyond, varies
-    from run to run; n/a no sample beyond, see max
+    slower: how many requests took longer; ≥ the true value may be higher; ~ fewer than 10 samples are
+    slower: varies from run to run; n/a no sample is slower, see max
 
     Status    200: 172
     Bytes     7.60 KiB sent, 26.4 KiB received (21.3 KiB/s)
@@ -261,8 +278,12 @@ fn a_run_cut_short_after_a_warm_up() {
 #[test]
 fn endpoints_addresses_and_connections_of_a_run_that_was_aborted() {
     insta::assert_snapshot!(report(&samples::parts(), false), @r"
-    VALID, ABORTED, 1 OF 2 GATES FAILED · the schedule was kept · 1 000 responses/s
-    - aborted after 4.00 s because errors>1% FOR 3s: this is what had happened until then
+    ABORTED after 4.00 s because errors>1% FOR 3s
+    1 of 2 gates FAILED: p99@endpoint:login<1s: nothing to measure (no endpoint 'login'; there is: home,
+      search)
+    57 of 4 012 failed: 503 x 45, 12 shed
+    1 000 responses/s · response p50 839 µs, p99 2.77 ms · service p50 838 µs, p99 2.77 ms
+    confidence: valid · all figures hold: the tester did not disturb them
 
     GET https://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
 
@@ -275,10 +296,10 @@ fn endpoints_addresses_and_connections_of_a_run_that_was_aborted() {
               completed       4 000                                   achieved       1 000/s
               ok              3 955   45 failed                       in            4.00 s
 
-    Latency  response time    beyond   service time    beyond   Phases           p50       p99       max
+    Latency  response time    slower   service time    slower   Phases           p50       p99       max
              from schedule                from send             lateness     1.68 µs   3.93 µs   5.38 µs
     min             148 µs                   147 µs             connect       116 µs       n/a    154 µs
-    mean            966 µs                   965 µs             sending      6.00 µs   6.00 µs   6.00 µs
+    mean          ≥ 966 µs                   965 µs             sending      6.00 µs   6.00 µs   6.00 µs
     p50             839 µs     2 000         838 µs     2 000   waiting       829 µs   2.76 ms   5.05 ms
     p75            1.27 ms     1 000        1.26 ms     1 000   receiving    2.50 µs   2.50 µs   2.50 µs
     p90            1.71 ms       400        1.71 ms       400   of the requests that were sent
@@ -301,7 +322,9 @@ fn endpoints_addresses_and_connections_of_a_run_that_was_aborted() {
     Address             scheduled  not ok     p50      p99      max
     192.0.2.1:8080          2 000      45  839 µs  2.72 ms  5.06 ms
     [2001:db8::1]:8080      2 000       0  839 µs  2.82 ms  4.49 ms
-    ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond, see max
+    lateness: the tester's own delay in sending
+    slower: how many requests took longer; ≥ the true value may be higher; ~ fewer than 10 samples are
+    slower: varies from run to run; n/a no sample is slower, see max
 
     Status    200: 3 955   503: 45
     Bytes     176 KiB sent, 609 KiB received (152 KiB/s), 3 reconnects
@@ -329,8 +352,11 @@ fn a_server_that_was_watched_has_its_lines() {
 fn a_narrow_terminal() {
     let style = Style { width: 80, ..Style::default() };
     insta::assert_snapshot!(styled(&samples::stall(), style), @r"
-    VALID, 1 OF 2 GATES FAILED · requests had to wait for a free connection ·
-      1 000 responses/s
+    1 of 2 gates FAILED: p99 271.4 ms is not < 250 ms
+    1 000 responses/s · response p50 40.4 µs, p99 200 ms · service p50 38.1 µs,
+      p99 96.8 µs
+    confidence: valid · all figures hold: requests waited for a free connection, and
+      the response time has that in it
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
 
@@ -342,7 +368,7 @@ fn a_narrow_terminal() {
               completed      10 000         achieved       1 000/s
               ok             10 000         in            10.0 s
 
-    Latency  response time    beyond   service time    beyond
+    Latency  response time    slower   service time    slower
              from schedule                from send
     min            12.7 µs                  11.7 µs
     mean           4.56 ms                  1.42 ms
@@ -363,8 +389,9 @@ fn a_narrow_terminal() {
     sending      4.76 µs   6.00 µs   6.00 µs
     waiting      31.0 µs   88.3 µs    300 ms
     receiving    2.38 µs   2.50 µs   2.50 µs
-    ~ fewer than 10 samples beyond, varies from run to run; n/a no sample beyond,
-    see max
+    blocked: waiting for a connection; lateness: the tester's own delay in sending
+    slower: how many requests took longer; ~ fewer than 10 samples are slower:
+    varies from run to run; n/a no sample is slower, see max
 
     Status    200: 10 000
     Bytes     439 KiB sent, 1.49 MiB received (152 KiB/s)
@@ -373,21 +400,25 @@ fn a_narrow_terminal() {
               explain repeats)
     ");
     insta::assert_snapshot!(styled(&samples::ramp(), style), @r"
-    SUSPECT · read the causes before the figures · 1 638 responses/s on average over
-      2 stages
-    - a worker used 97 % of its CPU, so the tester may have been the limit: give it
-      more threads (-t) or a lower rate
-    - the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited
-      then looks slower than the server was
-      what this means: plimsoll explain cpu paused
+    5 284 of 50 189 failed: 503 x 4 131, 429 x 882, 179 timed out, 92 broken
+    1 638 responses/s on average over 2 stages · response p50 16.8 ms, p99 ± 278 ms
+      · service p50 14.3 ms, p99 ≤ 40.1 ms
+    confidence: suspect · p95 and beyond (may be lower) in doubt: the tester's CPU
+      was the limit, and the tester stood still for a time; p50, rate and counts
+      hold
 
     GET http://127.0.0.1:8080/search?q=hull&page=2
     64 connections · 100 to 2 000/s for 10s, 2 000/s for 20s, Poisson arrivals · 30s
     · epoll, 1 thread
 
-    Stage (2)    target/s  achieved/s  scheduled  not ok      p50      p99     max
-    10s@100..2k     1 050       1 037     10 415     419  6.62 ms  31.2 ms  503 ms
-    20s@2k          2 000       1 975     39 774   4 865  18.6 ms   323 ms  553 ms
+    Stage (2)    achieved/s  scheduled  not ok        p50        p99       max
+    10s@100..2k       1 037     10 415     419  ≤ 6.62 ms  ≤ 31.2 ms  ± 503 ms
+    20s@2k            1 975     39 774   4 865    18.6 ms   ≤ 323 ms  ± 553 ms
+
+    Further columns of the same rows:
+    Stage (2)    target/s
+    10s@100..2k     1 050
+    20s@2k          2 000
     times are the response time; the figures below are over all stages
 
     Requests  scheduled      50 189
@@ -401,18 +432,18 @@ fn a_narrow_terminal() {
           in            30.5 s
           averaged over 2 stages
 
-    Latency  response time    beyond   service time    beyond
+    Latency  response time    slower   service time    slower
              from schedule                from send
     min             625 µs                   575 µs
-    mean           21.9 ms                  16.4 ms
+    mean         ± 21.9 ms                ± 16.4 ms
     p50            16.8 ms    25 094        14.3 ms    25 094
     p75            22.5 ms    12 547        19.7 ms    12 547
     p90            29.1 ms     5 018        25.6 ms     5 018
-    p95            34.5 ms     2 509        29.8 ms     2 509
-    p99           ≥ 278 ms       501        40.1 ms       501
-    p99.9         ≥ 503 ms        50       ≥ 500 ms        50
-    p99.99        ≥ 505 ms         5       ≥ 500 ms         5
-    max             553 ms                   500 ms
+    p95          ≤ 34.5 ms     2 509      ≤ 29.8 ms     2 509
+    p99           ± 278 ms       501      ≤ 40.1 ms       501
+    p99.9         ± 503 ms        50       ± 500 ms        50
+    p99.99        ± 505 ms         5       ± 500 ms         5
+    max           ± 553 ms                 ± 500 ms
     n               50 189                   50 189
 
     Phases           p50       p99       max
@@ -423,13 +454,14 @@ fn a_narrow_terminal() {
     waiting      14.2 ms   38.1 ms   79.9 ms
     receiving    2.50 µs   2.50 µs   2.50 µs
 
-    Outcome      count      p50       p99     max
-    ok          44 905  17.7 ms    187 ms  442 ms
-    failed       5 013  5.25 ms    215 ms  422 ms
-    incomplete     271   502 ms  ~ 505 ms  553 ms
+    Outcome      count        p50       p99       max
+    ok          44 905    17.7 ms  ≤ 187 ms  ≤ 442 ms
+    failed       5 013  ≤ 5.25 ms  ≤ 215 ms  ≤ 422 ms
+    incomplete     271   ≤ 502 ms  ≤ 505 ms  ≤ 553 ms
     incomplete: no whole response; counted with the time they had waited
-    ≥ lower bound: with the incomplete requests it may be more; ~ fewer than
-    10 samples beyond, varies from run to run; n/a no sample beyond, see max
+    blocked: waiting for a connection; lateness: the tester's own delay in sending
+    slower: how many requests took longer; ≤ the true value may be lower; ± the true
+    value may be lower or higher; n/a no sample is slower, see max
 
     Status    200: 44 905   429: 882   503: 4 131
     Errors          179  waiting    timeout         no answer within 500 ms
@@ -439,6 +471,12 @@ fn a_narrow_terminal() {
     Bytes     2.15 MiB sent, 7.47 MiB received (251 KiB/s)
     Tester    92 % of a core; 9.00 MiB of memory
               1 pause of 420 ms at 21.3 s
+
+    Doubts    - a worker used 97 % of its CPU, so the tester may have been the
+                limit: give it more threads (-t) or a lower rate
+              - the tester did not run for 420 ms from 21.3 s on (420 ms in all):
+                what waited then looks slower than the server was
+              what this means: plimsoll explain cpu paused
     ");
 }
 
@@ -455,7 +493,7 @@ fn a_table_of_stages_keeps_its_maximum_on_80_columns() {
         let heads = text.lines().filter(|line| line.starts_with("Stage"));
         heads.map(str::to_owned).collect::<Vec<_>>()
     };
-    let narrow = "Stage (2)    achieved/s  scheduled  not ok      p50      p99     max";
+    let narrow = "Stage (2)    achieved/s  scheduled  not ok        p50        p99       max";
     assert_eq!(heads(80), [narrow, "Stage (2)       target/s"]);
     assert_eq!(heads(100).len(), 1);
 }
@@ -465,7 +503,7 @@ fn a_report_fits_a_screen() {
     for result in all() {
         let text = report(&result, false);
         // Hostile text is long, and has an end too.
-        let most = if text.contains("<script>") { 72 } else { 60 };
+        let most = if text.contains("<script>") { 80 } else { 60 };
         assert!(text.lines().count() <= most, "{text}");
         assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
     }
@@ -497,33 +535,44 @@ fn no_width_is_exceeded_and_no_figure_is_cut() {
 }
 
 #[test]
-fn what_failed_stands_beside_the_verdict_and_takes_its_green() {
-    let first = |result: &RunResult| {
+fn colours_follow_the_answer_and_confidence_has_its_own() {
+    let painted = |result: &RunResult| {
         let text = report(result, true);
-        let line = text.lines().next().unwrap();
-        let said = line.split(" · ").next().unwrap().to_owned();
-        (said.contains("\x1b[1;32m"), said.replace("\x1b[", "").replace("0m", ""))
+        let code = |line: &str| line.split(['[', 'm']).nth(1).unwrap_or_default().to_owned();
+        let sure = text.lines().find(|line| line.contains("confidence:")).unwrap();
+        (code(text.lines().next().unwrap()), code(sure))
     };
-    let with = |passes: &[bool]| {
+    let with = |passes: &[bool], result: RunResult| {
         let gate = samples::stall().gates[0].clone();
         let gates = passes.iter().map(|pass| Gate { pass: *pass, ..gate.clone() }).collect();
-        RunResult { gates, ..samples::stall() }
+        RunResult { gates, ..result }
     };
-    for (result, is_green, words) in [
-        (with(&[]), true, "1;32mVALID"),
-        (with(&[true]), true, "1;32mVALID, 1;32mGATE PASSED"),
-        (with(&[true, true]), true, "1;32mVALID, 1;32mGATES PASSED"),
-        (with(&[false]), false, "1mVALID, 1;31mGATE FAILED"),
-        (with(&[true, false, true]), false, "1mVALID, 1;31m1 OF 3 GATES FAILED"),
-        (samples::parts(), false, "1mVALID, 1;31mABORTED, 1 OF 2 GATES FAILED"),
-        (samples::ramp(), false, "1;33mSUSPECT"),
-        (
-            RunResult { gates: with(&[true]).gates, ..samples::ramp() },
-            true,
-            "1;33mSUSPECT, 1;32mGATE PASSED",
-        ),
+    let (good, caution, bad) = ("1;32", "1;33", "1;31");
+    for (result, look, confidence) in [
+        (with(&[], samples::stall()), good, "36"),
+        (with(&[true], samples::stall()), good, "36"),
+        (with(&[true, false], samples::stall()), bad, "36"),
+        (samples::parts(), bad, "36"),
+        // One in ten fails; a gate that passes takes the red from that, not the caution.
+        (samples::ramp(), bad, "35"),
+        (with(&[true], samples::ramp()), caution, "35"),
+        (samples::nothing(), bad, "1;35"),
     ] {
-        assert_eq!(first(&result), (is_green, words.to_owned()));
+        assert_eq!(painted(&result), (look.to_owned(), confidence.to_owned()));
+    }
+}
+
+/// Whoever has never seen a report finds the result in the first three lines.
+#[test]
+fn the_first_three_lines_are_the_result() {
+    for result in all() {
+        let text = styled(&result, Style { width: 100, ..Style::default() });
+        let lead = Answer::of(&result).lead;
+        let start = lead.chars().take(40).collect::<String>();
+        assert!(text.starts_with(&printable(&start)), "{text}");
+        let judgement = ["VALID", "SUSPECT", "INVALID"];
+        let first = text.lines().next().unwrap();
+        assert!(!judgement.iter().any(|word| first.contains(word)), "{first}");
     }
 }
 

@@ -1,15 +1,17 @@
 //! Times and counts in tables: the two clocks, the phases, and the parts of a run.
 
+use plimsoll_core::doubt::Figure;
 use plimsoll_core::units::{format_count, format_ns, format_rate, three_digits};
 use plimsoll_core::{Histogram, RunResult};
 
 use super::Style;
 use super::table::{beside, fits, labelled, shorten_apart, table, wrap};
 use crate::Clock;
-use crate::facts::{self, FEW_BEYOND, QUANTILES, Tail, printable};
+use crate::facts::{self, QUANTILES, printable};
 use crate::parts::{self, Row, Step};
 use crate::phases::PhaseRow;
 use crate::streams;
+use crate::tail::{Times, legend};
 
 /// Every table of times, and what the marks in them mean.
 pub(super) fn times(result: &RunResult, style: Style) -> Vec<String> {
@@ -26,10 +28,20 @@ pub(super) fn times(result: &RunResult, style: Style) -> Vec<String> {
         lines.push(String::new());
         lines.extend(table);
     }
+    let phases = crate::phases::phases(result).filter_map(|row| Some((row.short?, row.words)));
+    let unclear = phases.filter(|(name, _)| EXPLAINED.contains(name));
+    let meant: Vec<String> =
+        unclear.map(|(name, words)| format!("{name}: {}", words.trim_start())).collect();
+    if !meant.is_empty() {
+        lines.extend(wrap("", "", &meant.join("; "), width));
+    }
     let notes = footnote(&lines, width);
     lines.extend(notes);
     lines
 }
+
+/// Phases whose names don't say what they are.
+const EXPLAINED: [&str; 3] = ["blocked", "lateness", "stalled"];
 
 /// What a run with several loads has to say first: each by itself.
 pub(super) fn stages(result: &RunResult, style: Style) -> Vec<String> {
@@ -106,7 +118,7 @@ fn names<'r>(rows: impl Iterator<Item = &'r Row>, style: Style) -> Vec<String> {
 fn counts_and_times(row: &Row, style: Style) -> [String; 5] {
     let not_ok = short_count(row.not_ok);
     let not_ok = if row.not_ok > 0 { style.bad(&not_ok) } else { not_ok };
-    let max = row.max_ns.map_or_else(|| "-".to_owned(), format_ns);
+    let max = row.max.clone().unwrap_or_else(|| "-".to_owned());
     [short_count(row.scheduled), not_ok, row.p50.words(), row.p99.words(), max]
 }
 
@@ -130,46 +142,46 @@ fn latency(result: &RunResult) -> Vec<String> {
         let cells = cells.map(|(value, beyond)| format!("{value:>15}{beyond:>10}"));
         format!("{label:<7}{}", cells.concat()).trim_end().to_owned()
     };
-    let plain = |label: &str, of: fn(&Histogram) -> Option<u64>| {
-        let cell = |histogram| of(histogram).map_or_else(|| "-".to_owned(), format_ns);
-        row(label, histograms.map(|histogram| (cell(histogram), String::new())))
+    let times = clocks.map(|clock| Times::of_run(clock, result));
+    let plain = |label: &str, values: [Option<String>; 2]| {
+        row(label, values.map(|value| (value.unwrap_or_else(|| "-".to_owned()), String::new())))
     };
+    let [min, mean, max] = [
+        histograms.map(|histogram| histogram.min_ns().map(format_ns)),
+        [times[0].mean(), times[1].mean()],
+        [times[0].max(), times[1].max()],
+    ];
     let mut lines = vec![
-        row("Latency", clocks.map(|clock| (clock.name().to_owned(), "beyond".to_owned()))),
+        row("Latency", clocks.map(|clock| (clock.name().to_owned(), "slower".to_owned()))),
         row("", clocks.map(|clock| (facts::origin(clock, &result.plan).to_owned(), String::new()))),
-        plain("min", Histogram::min_ns),
-        plain("mean", |histogram| histogram.mean_ns().map(|mean| mean.round() as u64)),
+        plain("min", min),
+        plain("mean", mean),
     ];
     for (label, per_10k) in QUANTILES {
-        lines.push(row(label, clocks.map(|clock| quantile_cell(clock, result, per_10k))));
+        let cells = [&times[0], &times[1]].map(|times| quantile_cell(times, per_10k));
+        lines.push(row(label, cells));
     }
-    lines.push(plain("max", Histogram::max_ns));
+    lines.push(plain("max", max));
     let samples = |histogram: &Histogram| (format_count(histogram.count()), String::new());
     lines.push(row("n", histograms.map(samples)));
     lines
 }
 
-/// What the marks mean, those that are used in the lines.
+/// What the marks mean, those that are used in the lines, and the column of slower requests.
 pub(super) fn footnote(lines: &[String], width: usize) -> Vec<String> {
-    let has = |mark: &str| lines.iter().any(|line| line.contains(mark));
-    let mut notes = Vec::new();
-    if has(" ≥ ") {
-        notes.push("≥ lower bound: with the incomplete requests it may be more".to_owned());
+    let mut notes: Vec<String> = Vec::new();
+    if lines.first().is_some_and(|line| line.contains("slower")) {
+        notes.push("slower: how many requests took longer".to_owned());
     }
-    if has(" ~ ") {
-        notes.push(format!("~ fewer than {FEW_BEYOND} samples beyond, varies from run to run"));
-    }
-    if has(" n/a") {
-        notes.push("n/a no sample beyond, see max".to_owned());
-    }
+    notes.extend(legend(lines.iter().map(String::as_str)));
     if notes.is_empty() { notes } else { wrap("", "", &notes.join("; "), width) }
 }
 
-fn quantile_cell(clock: Clock, result: &RunResult, per_10k: u64) -> (String, String) {
-    if clock.histogram(result).is_empty() {
+fn quantile_cell(times: &Times<'_>, per_10k: u64) -> (String, String) {
+    if times.is_empty() {
         return ("-".to_owned(), String::new());
     }
-    let tail = Tail::of_run(clock, result, per_10k);
+    let tail = times.tail(per_10k);
     (tail.words(), short_count(tail.beyond))
 }
 
@@ -177,7 +189,7 @@ fn quantile_cell(clock: Clock, result: &RunResult, per_10k: u64) -> (String, Str
 fn messages(result: &RunResult, width: usize) -> Vec<String> {
     let row = |row: streams::Times<'_>| {
         let mut cells = vec![row.name.to_owned(), format_count(row.histogram.count())];
-        cells.extend(spread(row.histogram));
+        cells.extend(Times::of_some(Figure::Service, row.histogram, result).spread("-"));
         cells
     };
     let rows: Vec<Vec<String>> = streams::times(result).map(row).collect();
@@ -188,16 +200,15 @@ fn messages(result: &RunResult, width: usize) -> Vec<String> {
     table(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), 1, width)
 }
 
-/// Median, 99th percentile and maximum.
+/// Median, 99th percentile and maximum of times that nothing is in doubt about.
 pub(super) fn spread(histogram: &Histogram) -> [String; 3] {
-    let max = histogram.max_ns().map_or_else(|| "-".to_owned(), format_ns);
-    [Tail::of(histogram, 5000).words(), Tail::of(histogram, 9900).words(), max]
+    Times::sure(histogram).spread("-")
 }
 
 /// The phases that took time, and whose requests' they are. The lag is shown as its two parts.
 fn phases(result: &RunResult) -> Vec<String> {
     let row = |row: PhaseRow<'_>| {
-        let cells = spread(row.histogram).map(|cell| format!("{cell:>10}"));
+        let cells = row.times(result).spread("-").map(|cell| format!("{cell:>10}"));
         Some(format!("{:<10}{}", row.short?, cells.concat()))
     };
     let rows: Vec<String> = crate::phases::phases(result).filter_map(row).collect();
@@ -217,7 +228,7 @@ fn outcomes(result: &RunResult, width: usize) -> Vec<String> {
     let rows = [("ok", &by.ok), ("failed", &by.failed), ("incomplete", &by.incomplete)];
     let row = |label: &str, histogram: &Histogram| {
         let mut cells = vec![label.to_owned(), format_count(histogram.count())];
-        cells.extend(spread(histogram));
+        cells.extend(Times::of_some(Figure::Response, histogram, result).spread("-"));
         cells
     };
     let present = rows.iter().filter(|(_, histogram)| !histogram.is_empty());

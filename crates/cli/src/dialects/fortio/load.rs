@@ -23,7 +23,7 @@ use plimsoll_runner::{Beside, Handle, News, Ran, Runner, RunnerError};
 
 use super::access_log::Log;
 use super::{
-    Refused, check_document, endpoint, feed, now, parts, print, print_verdict, ready, say,
+    Refused, check_document, endpoint, feed, now, parts, print, print_answer, ready, say,
     write_document,
 };
 use crate::feed::close;
@@ -258,7 +258,7 @@ fn report(
     if command.log_level <= LogLevel::Warning {
         say(&text::corrected(&result));
     }
-    print_verdict(run, command.as_original);
+    print_answer(run, command.as_original);
     write_document(run, command.json_result.as_deref())?;
     Ok(())
 }

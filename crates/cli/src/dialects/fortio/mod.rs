@@ -20,7 +20,7 @@ use plimsoll_dialect::fortio::{
 };
 use plimsoll_dialect::{UsageText, WallTime};
 
-use super::{check_document, feed, print, print_usage, print_verdict, ready, write_document};
+use super::{check_document, feed, print, print_answer, print_usage, ready, write_document};
 use crate::exit::Exit;
 use crate::files;
 use crate::message::without_error_numbers;
