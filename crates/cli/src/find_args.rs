@@ -18,8 +18,8 @@ Exit codes:
   0    a rate was shown to meet the objectives
   1    the search could not be carried out
   2    a mistake in the flags or the plan
-  3    no rate was shown to meet the objectives
-  4    the tester was the limit
+  3    a rate was shown not to meet them, and none to meet them
+  4    nothing was shown: give more time, or a quieter tester
   129  interrupted: the terminal was closed
   130  interrupted by Ctrl-C
   143  interrupted by SIGTERM";
@@ -60,7 +60,7 @@ pub(crate) struct FindFlags {
     #[arg(long, value_name = "T", default_value = "5s", value_parser = parse_duration_ns)]
     #[arg(help_heading = "Search")]
     pub quick: u64,
-    /// How long a probe that decides is measured
+    /// How long a probe that decides is measured at most
     #[arg(long, value_name = "T", default_value = "60s", value_parser = parse_duration_ns)]
     #[arg(help_heading = "Search")]
     pub hold: u64,
@@ -73,10 +73,10 @@ pub(crate) struct FindFlags {
     #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = share)]
     #[arg(help_heading = "Search")]
     pub confidence: f64,
-    /// End the search, with what is known, when the next probe would not fit into this time
+    /// End the search within this time, with what is known; holds become shorter to fit
     #[arg(long, value_name = "T", value_parser = parse_duration_ns, help_heading = "Search")]
     pub budget: Option<u64>,
-    /// Stop after the quick probes: about two minutes, and nothing is promised
+    /// Stop after the quick probes: less than a minute, and nothing is promised
     #[arg(long, help_heading = "Search")]
     pub quick_only: bool,
     /// Leave out measuring the answer again directly after overload
@@ -136,7 +136,7 @@ const UNFIT: [(&str, &str); 17] = [
     ("repeat", "give each search its own call, and compare their answers"),
     ("gate", "say what has to be met with --slo"),
     ("abort_when", "say what has to be met with --slo"),
-    ("require_valid", "find exits with 4 when the tester was the limit"),
+    ("require_valid", "find exits with 4 when nothing was shown"),
     ("control", "a search takes no commands: end it with Ctrl-C"),
     ("print_plan", "run prints plans"),
     ("hgrm", "it shows one run, and a search has many"),

@@ -11,6 +11,8 @@ use crate::terminal::{columns_of_stderr, takes_escapes};
 #[derive(Debug)]
 pub(crate) struct Live {
     shown: bool,
+    /// Whether lines that stay are written without a terminal too.
+    kept: bool,
     /// What stands before each line.
     title: String,
 }
@@ -22,6 +24,7 @@ impl Live {
         let gap = if title.is_empty() { "" } else { "  " };
         Self {
             shown: wanted && io::stderr().is_terminal() && takes_escapes(),
+            kept: wanted,
             title: format!("{title}{gap}"),
         }
     }
@@ -38,10 +41,12 @@ impl Live {
         let _ = io::stderr().flush();
     }
 
-    /// Writes a line that stays, above the one that is redrawn.
+    /// Writes a line that stays, above the one that is redrawn. Where there is no terminal, such
+    /// lines are all there is.
     pub(crate) fn keep(&self, text: &str) {
-        if self.shown {
-            let _ = writeln!(io::stderr(), "{CLEAR_LINE}{text}");
+        if self.kept {
+            let clear = if self.shown { CLEAR_LINE } else { "" };
+            let _ = writeln!(io::stderr(), "{clear}{text}");
         }
     }
 

@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use plimsoll_core::find::{
-    Document, Figures, Next, Origin, Outcome, Probe, ProbePlan, Report, Search, doubt, due_in,
+    Document, Figures, Next, Origin, Outcome, Probe, ProbePlan, Report, Search, Turn,
+    doubt, due_in,
 };
 use plimsoll_core::plan::Draft;
 use plimsoll_core::scenario::Scenarios;
@@ -33,8 +34,15 @@ use crate::run::{Beside, Runner, not_carried_out};
 
 pub use closed::{ClosedNews, FoundClosed};
 
-/// How often a probe is measured that the tester spoils.
-const ATTEMPTS_MAX: u32 = 3;
+/// How often a probe is measured that the tester spoils. A host that is busy throughout spoils more
+/// of them, and each takes as long as a probe that shows something.
+const ATTEMPTS_MAX: u32 = 2;
+
+/// What a probe takes beside its load: opening connections, the last responses, the figures.
+const BESIDE_NS: u64 = 2_000_000_000;
+
+/// How long the last responses are waited for at least.
+const DRAIN_NS_LEAST: u64 = 1_000_000_000;
 
 /// How long a cool-down may take.
 const COOL_DOWN_NS_MAX: u64 = 30_000_000_000;
@@ -85,7 +93,12 @@ pub enum FindNews<'a> {
     /// The run of a cool-down or a probe goes on.
     Run(News<'a>),
     /// The probe has been judged.
-    Judged(&'a Probe),
+    Judged {
+        /// What it showed.
+        probe: &'a Probe,
+        /// The turns that the search takes after it.
+        turns: &'a [Turn],
+    },
 }
 
 /// A search that has ended.
@@ -186,6 +199,7 @@ impl<'a> Finder<'a> {
         while let Next::Probe(plan) = search.next()
             && !self.handle.is_stopped()
         {
+            let turned = search.turns().len();
             match self.probe(&search, &plan, on_news) {
                 Ok(Some(report)) => search.told(report),
                 Ok(None) => break,
@@ -194,7 +208,10 @@ impl<'a> Finder<'a> {
                     break;
                 }
             }
-            search.probes().last().into_iter().for_each(|probe| on_news(FindNews::Judged(probe)));
+            let turns = search.turns();
+            let turns = turns.get(turned..).unwrap_or_default();
+            let judged = search.probes().last().into_iter();
+            judged.for_each(|probe| on_news(FindNews::Judged { probe, turns }));
         }
         Found { document: Document::of(&search, origin), failure }
     }
@@ -210,27 +227,75 @@ impl<'a> Finder<'a> {
         let mut spoilt = 0;
         loop {
             on_news(FindNews::Probe { search, plan, spoilt });
-            let recovered = match plan.cool_down_rps {
-                Some(rate_rps) => self.cool_down(search, rate_rps, on_news)?,
+            let spent_ns = clock::now_ns().saturating_sub(began_ns);
+            let left_ns = search.left_ns().map(|left_ns| left_ns.saturating_sub(spent_ns));
+            // What came before a further attempt may have been an overload.
+            let cool_down_rps = plan.cool_down_rps.or_else(|| {
+                (spoilt > 0 && !plan.purpose.follows_overload())
+                    .then(|| search.lowest_passed_rps().min(plan.rate_rps))
+            });
+            let recovered = match cool_down_rps {
+                Some(rate_rps) => {
+                    let most_ns = left_ns.map_or(u64::MAX, |left_ns| left_ns.saturating_sub(needs_ns(plan)));
+                    self.cool_down(search, rate_rps, most_ns, on_news)?
+                }
                 None => true,
             };
             on_news(FindNews::Loading);
             let seed = self.seed(search.probes().len(), spoilt);
-            let settle_ns = settling(plan) as u64 * INTERVAL_NS;
-            let duration_ns = settle_ns.saturating_add(plan.measure_ns);
-            let draft = at_rate(self.plan, plan.rate_rps, duration_ns, seed);
-            let mut on_run = |news: News<'_>| on_news(FindNews::Run(news));
-            let Some(result) = self.load(draft, None, &mut on_run)? else { return Ok(None) };
+            let Some(report) = self.attempt(search, plan, seed, on_news)? else { return Ok(None) };
             let elapsed_ns = clock::now_ns().saturating_sub(began_ns);
-            let report = Report { recovered, elapsed_ns, ..report(search, plan, seed, &result) };
+            let report = Report { recovered, elapsed_ns, ..report };
             let judgement = search.preview(&report);
             spoilt += 1;
-            if judgement.is_none_or(|it| it.outcome != Outcome::NotMeasured)
-                || spoilt == ATTEMPTS_MAX
-            {
+            let is_spoilt = judgement.is_some_and(|it| it.outcome == Outcome::NotMeasured);
+            let again_ns = elapsed_ns.saturating_add(needs_ns(plan)).saturating_add(BESIDE_NS);
+            let fits = search.left_ns().is_none_or(|left_ns| again_ns <= left_ns);
+            if !is_spoilt || spoilt == ATTEMPTS_MAX || !fits {
                 return Ok(Some(report));
             }
         }
+    }
+
+    /// Carries out the load of a probe, until it has shown enough. `None` when it was stopped.
+    fn attempt(
+        &mut self,
+        search: &Search,
+        plan: &ProbePlan,
+        seed: u64,
+        on_news: &mut dyn FnMut(FindNews<'_>),
+    ) -> Result<Option<Report>, RunnerError> {
+        let settled = settling(plan);
+        let duration_ns = (settled as u64 * INTERVAL_NS).saturating_add(plan.measure_ns);
+        let draft = at_rate(self.plan, plan.rate_rps, duration_ns, seed);
+        let draft = match search.settings().budget_ns {
+            Some(_) => Draft { drain_ns: draft.drain_ns.min(DRAIN_NS_LEAST), ..draft },
+            None => draft,
+        };
+        let objectives = search.objectives();
+        let count = settled + plan.measure_ns.div_ceil(INTERVAL_NS) as usize;
+        let due = draft.rate.as_ref().map(|rate| due_in(rate, seed, INTERVAL_NS, count));
+        let due = due.unwrap_or_default();
+        let mut figures = Figures::empty(INTERVAL_NS, objectives.len());
+        let (mut intervals, mut ended_after) = (0, None);
+        let mut watch = |point: &Point| {
+            intervals += 1;
+            // A longer series has longer intervals, and is measured to its end.
+            if point.interval_ns != INTERVAL_NS || intervals <= settled {
+                return false;
+            }
+            figures.add(objectives, point, due.get(intervals - 1).copied().unwrap_or(0));
+            let is_enough = ended_after.is_none() && search.is_settled(&figures);
+            if is_enough {
+                ended_after = Some(figures.due.len());
+            }
+            is_enough
+        };
+        let mut on_run = |news: News<'_>| on_news(FindNews::Run(news));
+        let Some(result) = self.load(draft, Some(&mut watch), &mut on_run)? else {
+            return Ok(None);
+        };
+        Ok(Some(report(search, plan, seed, ended_after, &result)))
     }
 
     /// Each attempt has arrivals of its own.
@@ -245,10 +310,14 @@ impl<'a> Finder<'a> {
         &mut self,
         search: &Search,
         rate_rps: f64,
+        most_ns: u64,
         on_news: &mut dyn FnMut(FindNews<'_>),
     ) -> Result<bool, RunnerError> {
         let usual_ns = usual_p50_ns(search, rate_rps);
-        let limit_ns = usual_ns.map_or(COOL_DOWN_NS_UNKNOWN, |_| COOL_DOWN_NS_MAX);
+        let limit_ns = usual_ns.map_or(COOL_DOWN_NS_UNKNOWN, |_| COOL_DOWN_NS_MAX).min(most_ns);
+        if limit_ns < INTERVAL_NS {
+            return Ok(usual_ns.is_none());
+        }
         let draft = at_rate(self.plan, rate_rps, limit_ns, self.plan.seed);
         let mut is_cool = usual_ns.is_none();
         let mut watch = |point: &Point| {
@@ -297,24 +366,39 @@ fn usual_p50_ns(search: &Search, rate_rps: f64) -> Option<u64> {
     search.probes().iter().find(is_it)?.report.figures.as_ref()?.p50_ns
 }
 
-/// What of a result the search is told.
-fn report(search: &Search, plan: &ProbePlan, seed: u64, result: &RunResult) -> Report {
+/// What a probe takes without a cool-down.
+fn needs_ns(plan: &ProbePlan) -> u64 {
+    plan.settle_ns.saturating_add(plan.measure_ns).saturating_add(BESIDE_NS)
+}
+
+/// What of a result the search is told. The load ended after a number of measured intervals, or as
+/// planned.
+fn report(
+    search: &Search,
+    plan: &ProbePlan,
+    seed: u64,
+    ended_after: Option<usize>,
+    result: &RunResult,
+) -> Report {
     let objectives = search.objectives();
     let points = result.series.points();
     // A longer series has longer intervals.
     let interval_ns = points.first().map_or(INTERVAL_NS, |point| point.interval_ns).max(1);
     let settled = (settling(plan) as u64 * INTERVAL_NS).div_ceil(interval_ns) as usize;
-    let count = settled + plan.measure_ns.div_ceil(interval_ns) as usize;
+    let planned = plan.measure_ns.div_ceil(interval_ns) as usize;
+    let count = settled + ended_after.unwrap_or(planned).min(planned);
     let due = result.plan.rate.as_ref().map(|rate| due_in(rate, seed, interval_ns, count));
     let due = due.unwrap_or_default();
     let measured = (points.get(settled..), due.get(settled..));
     let (points, due) = (measured.0.unwrap_or_default(), measured.1.unwrap_or_default());
     let figures = Figures::of_points(objectives, points, due);
     let loader = &result.loader;
-    let tester = doubt(&loader.causes, &loader.lateness, objectives, &figures);
+    let doubt = doubt(&loader.causes, &loader.lateness, objectives, &figures);
+    let (tester, late) = doubt.map_or((None, None), |it| (Some(it.text), it.late));
     Report {
         figures: Some(figures),
         tester,
+        late,
         note: waited_for_connections(result),
         server_cpus: result.target.as_ref().map(|usage| usage.cpu_percent_mean / 100.0),
         recovered: true,

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use plimsoll_core::Plan;
 use plimsoll_core::find::{Answer, Document, Ending, Objective, Origin, SCHEMA, Search};
-use plimsoll_report::find::{answer_words, live_title, probe_line};
+use plimsoll_report::find::{answer_words, live_title, probe_line, turn_line};
 use plimsoll_runner::find::{FindNews, Finder, Found, origin};
 use plimsoll_runner::{News, RunnerError};
 
@@ -161,11 +161,11 @@ fn carry_out(
     let Found { document, failure } = finder.run(search, origin, &mut |news| screen.show(&news));
     screen.live.clear();
     feed::close(feed);
-    let Answer { ending, rate_rps, .. } = &document.answer;
+    let Answer { ending, rate_rps, fails_rps, .. } = &document.answer;
     let ended = Ended {
         has_probes: !document.probes.is_empty(),
         failure,
-        code: code(*ending, rate_rps.is_some()),
+        code: code(*ending, rate_rps.is_some(), fails_rps.is_some()),
         words: answer_words(&document),
     };
     end(ended, outputs, &caught, is_quiet, |outputs| report::write(outputs, &document))
@@ -217,12 +217,15 @@ fn end(
     Ok(ExitCode::from(ended.code))
 }
 
-/// The exit code of an answer.
-fn code(ending: Ending, is_shown: bool) -> u8 {
-    match (ending, is_shown) {
-        (Ending::TesterLimited, _) => VERDICT,
-        (_, true) => 0,
-        (_, false) => GATE,
+/// The exit code of an answer: whether a load was shown to meet the objectives, and whether one was
+/// shown not to.
+fn code(ending: Ending, is_shown: bool, fails: bool) -> u8 {
+    // Without a probe that decides, only these endings say that the server is the reason.
+    let is_servers = fails || matches!(ending, Ending::NotMet | Ending::NotMonotone);
+    match (is_shown, is_servers) {
+        (true, _) => 0,
+        (false, true) => GATE,
+        (false, false) => VERDICT,
     }
 }
 
@@ -264,7 +267,10 @@ impl Screen {
             }
             FindNews::Loading => self.live = Live::new(self.wanted, &self.title),
             FindNews::Run(news) => self.run(news),
-            FindNews::Judged(probe) => self.judged(|number| probe_line(number, probe)),
+            FindNews::Judged { probe, turns } => {
+                self.judged(|number| probe_line(number, probe));
+                turns.iter().for_each(|turn| self.live.keep(&turn_line(turn)));
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use super::judge::{Finding, Outcome};
 use super::knee::knee;
 use super::probe::Probe;
 use super::search::Search;
+use super::turn::Turn;
 
 /// Stalls that a hold should contain so that their share is known to a third.
 const STALLS_WANTED: f64 = 10.0;
@@ -49,6 +50,9 @@ pub enum Doubt {
     QuickProbesOnly,
     /// The search ended before the answer was measured again.
     NotMeasuredAgain,
+    /// The answer passed a hold of its own. With the stalls that all probes have seen, it is not
+    /// shown that it would pass a longer one.
+    StallsUndecided,
 }
 
 /// What holds after overload, where that is less than the answer.
@@ -81,7 +85,8 @@ pub struct StallsSeen {
 pub struct Answer {
     /// How the search ended.
     pub ending: Ending,
-    /// The load line: the highest rate shown to meet the objectives.
+    /// The load line: the highest rate shown to meet the objectives. After `guessed`, the highest
+    /// that passed a quick probe.
     pub rate_rps: Option<f64>,
     /// What was shown at that rate.
     pub shown: Vec<Finding>,
@@ -89,6 +94,16 @@ pub struct Answer {
     pub fails_rps: Option<f64>,
     /// What failed there.
     pub failed: Option<Finding>,
+    /// The highest rate that passed a quick probe below the lowest that failed one. Quick probes
+    /// promise nothing.
+    #[serde(default)]
+    pub quick_passed_rps: Option<f64>,
+    /// The lowest rate that failed a quick probe.
+    #[serde(default)]
+    pub quick_failed_rps: Option<f64>,
+    /// The turns that the search took.
+    #[serde(default)]
+    pub turns: Vec<Turn>,
     /// What holds after overload, where that is less.
     pub after_overload: Option<AfterOverload>,
     /// The lowest rate that the tester could not offer or measure.
@@ -108,37 +123,42 @@ pub struct Answer {
 
 /// The answer from what a search knows at its end.
 pub(super) fn conclude(search: &Search, ending: Ending) -> Answer {
-    let quick_rps = match ending {
-        Ending::Guessed => highest_passed_rps(search.probes()),
-        _ => None,
-    };
-    let is_settled = !matches!(ending, Ending::NotMet | Ending::NotShown | Ending::NotMonotone);
-    let best = search.best().filter(|_| is_settled);
-    let top = search.top();
+    let (quick_passed_rps, quick_failed_rps) = quick(search.probes());
+    let quick_rps = quick_passed_rps.filter(|_| ending == Ending::Guessed);
+    // Below a rate that passes another fails: neither is the line.
+    let shown = search.shown().filter(|_| ending != Ending::NotMonotone);
+    let best = shown.and_then(|shown| search.probes().get(shown.probe));
+    let rate_rps = best.map(|probe| probe.plan.rate_rps);
+    let top = search.top_above(rate_rps.unwrap_or(0.0));
     let saturation = search.probes().iter().filter_map(Probe::achieved_rps);
     Answer {
         ending,
-        rate_rps: best.map(|probe| probe.plan.rate_rps).or(quick_rps),
+        rate_rps: rate_rps.or(quick_rps),
         shown: best.map(|probe| probe.judgement.findings.clone()).unwrap_or_default(),
         fails_rps: top.map(|probe| probe.plan.rate_rps),
         failed: top.and_then(|probe| probe.judgement.failed().cloned()),
+        quick_passed_rps,
+        quick_failed_rps,
+        turns: search.turns(),
         after_overload: search.after_overload_found(),
         tester_limit_rps: search.tester_limit_rps(),
-        doubts: search.doubts(),
-        stalls: stalls(search),
+        doubts: search.doubts(shown),
+        stalls: stalls(search, rate_rps),
         saturation_rps: saturation.max_by(f64::total_cmp),
         knee_rps: knee(&curve(search.probes())),
         elapsed_ns: search.elapsed_ns(),
     }
 }
 
-fn highest_passed_rps(probes: &[Probe]) -> Option<f64> {
-    let failed = probes.iter().filter(|it| it.judgement.outcome == Outcome::Fail);
-    let failed_rps =
-        failed.map(|it| it.plan.rate_rps).min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
-    let passed = probes.iter().filter(|it| it.judgement.outcome == Outcome::Pass);
-    let below = passed.map(|it| it.plan.rate_rps).filter(|rate_rps| *rate_rps < failed_rps);
-    below.max_by(f64::total_cmp)
+/// The highest rate that passed a quick probe below all that failed one, and the lowest that did.
+fn quick(probes: &[Probe]) -> (Option<f64>, Option<f64>) {
+    let quick = |outcome| {
+        let of = move |it: &&Probe| it.plan.purpose.guides() && it.judgement.outcome == outcome;
+        probes.iter().filter(of).map(|it| it.plan.rate_rps)
+    };
+    let failed_rps = quick(Outcome::Fail).min_by(f64::total_cmp);
+    let is_below = |rate_rps: &f64| failed_rps.is_none_or(|failed_rps| *rate_rps < failed_rps);
+    (quick(Outcome::Pass).filter(is_below).max_by(f64::total_cmp), failed_rps)
 }
 
 /// Rate and p99 of the probes from below, in rising order.
@@ -155,10 +175,12 @@ fn curve(probes: &[Probe]) -> Vec<(f64, f64)> {
     curve
 }
 
-fn stalls(search: &Search) -> Vec<StallsSeen> {
+/// Those that count at the rate of the answer, or at any where there is none.
+fn stalls(search: &Search, rate_rps: Option<f64>) -> Vec<StallsSeen> {
     let settings = search.settings();
     let hold_s = settings.hold_ns as f64 / 1e9;
-    let with_pools = search.objectives().iter().zip(search.pools());
+    let pools = search.pools(rate_rps.unwrap_or(f64::INFINITY));
+    let with_pools = search.objectives().iter().zip(pools);
     let timed = with_pools
         .filter(|(objective, pool)| objective.far_ns().is_some() && pool.measured_s() > 0.0);
     timed

@@ -120,6 +120,12 @@ fn doubt_cause(doubt: Doubt) -> Option<Cause> {
             "load_line_once",
             "the search ended before the load line was measured again",
         ),
+        Doubt::StallsUndecided => (
+            Verdict::Suspect,
+            "load_line_stalls",
+            "with the stalls that all probes have seen, the load line is not shown: give a longer \
+             hold",
+        ),
         // The ending says it.
         Doubt::QuickProbesOnly => return None,
     };

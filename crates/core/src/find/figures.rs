@@ -62,22 +62,75 @@ impl Figures {
         );
         let mut response = Histogram::new();
         for (point, due) in points.iter().zip(due) {
-            figures.due.push(*due);
-            figures.answered.push(point.completed);
-            let unanswered = point.refused + point.timed_out + point.broken + point.shed;
-            figures.ended.push(point.completed + unanswered);
-            for (sums, objective) in figures.objectives.iter_mut().zip(objectives) {
-                let tallied = objective.tally(point);
-                sums.among.push(tallied.among);
-                sums.against.push(tallied.against);
-                sums.near.push(tallied.near);
-                sums.far.push(tallied.far);
-            }
+            figures.add(objectives, point, *due);
             response.merge(&point.response.unpack());
         }
+        figures.excuse_stalls(objectives, points);
         figures.p50_ns = response.quantile_ns(0.5);
         figures.p99_ns = response.quantile_ns(0.99);
         figures
+    }
+
+    /// Adds an interval, with the number of requests due in it. Percentiles are left as they are.
+    pub fn add(&mut self, objectives: &[Objective], point: &Point, due: u64) {
+        self.due.push(due);
+        self.answered.push(point.completed);
+        let unanswered = point.refused + point.timed_out + point.broken + point.shed;
+        self.ended.push(point.completed + unanswered);
+        for (sums, objective) in self.objectives.iter_mut().zip(objectives) {
+            let tallied = objective.tally(point);
+            sums.among.push(tallied.among);
+            sums.against.push(tallied.against);
+            sums.near.push(tallied.near);
+            sums.far.push(tallied.far);
+        }
+    }
+
+    /// Takes out stalls that the tester itself may have made. One that was late by half a limit in an
+    /// interval or beside it may also have been late to read, so that nothing says that the server
+    /// stood still.
+    fn excuse_stalls(&mut self, objectives: &[Objective], points: &[Point]) {
+        let late_ns: Vec<u64> = points.iter().map(|point| point.lateness_max_ns).collect();
+        for (sums, objective) in self.objectives.iter_mut().zip(objectives) {
+            let Some(limit_ns) = objective.time_limit_ns() else { continue };
+            for (i, far) in sums.far.iter_mut().enumerate() {
+                let around = &late_ns[i.saturating_sub(1)..(i + 2).min(late_ns.len())];
+                if around.iter().any(|late_ns| *late_ns >= limit_ns / 2) {
+                    *far = 0;
+                }
+            }
+        }
+    }
+
+    /// The figures of the first `count` intervals, as they were known then.
+    #[must_use]
+    pub fn first(&self, count: usize) -> Self {
+        let mut first = self.clone();
+        for column in [&mut first.due, &mut first.answered, &mut first.ended] {
+            column.truncate(count);
+        }
+        for sums in &mut first.objectives {
+            for column in [&mut sums.among, &mut sums.against, &mut sums.near, &mut sums.far] {
+                column.truncate(count);
+            }
+        }
+        first
+    }
+
+    /// These figures and those of another probe at the same rate, one after the other.
+    #[must_use]
+    pub(super) fn followed_by(&self, other: &Self) -> Self {
+        let mut all = self.clone();
+        all.due.extend(&other.due);
+        all.answered.extend(&other.answered);
+        all.ended.extend(&other.ended);
+        for (sums, other) in all.objectives.iter_mut().zip(&other.objectives) {
+            sums.among.extend(&other.among);
+            sums.against.extend(&other.against);
+            sums.near.extend(&other.near);
+            sums.far.extend(&other.far);
+        }
+        all
     }
 
     /// Ends the figures after `count` intervals. What objectives say of later requests counts with

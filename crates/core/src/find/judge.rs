@@ -32,9 +32,12 @@ const BLOCKS_LEAST: usize = 5;
 /// are no backlog. Twice the capacity leaves half of them.
 const LEFT_MAX: (f64, f64) = (0.1, 3.0);
 
-/// Of [`BLOCKS`] blocks, how many above the limit make a probe fail: by chance that happens to
-/// 1.8 % of probes whose blocks are as often below it (a sign test).
-const BLOCKS_TO_FAIL: usize = 12;
+/// The level at which a backlog is called growing is this part of that of the objectives at most.
+const GROWTH_PART: f64 = 0.2;
+
+/// Of [`BLOCKS`] blocks, how many above the limit make a probe fail, and how often that happens by
+/// chance to probes whose blocks are as often below it (a sign test).
+const BLOCKS_TO_FAIL: [(usize, f64); 4] = [(12, 0.0176), (13, 0.0037), (14, 0.0005), (15, 0.0)];
 
 /// What a probe has shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -132,9 +135,10 @@ pub fn judge(
             of_objective(objective, figures, sums, rate_rps, alpha, pools.get(i))
         })
         .collect();
-    findings.push(unanswered(figures));
+    let growth_alpha = alpha.map_or(GROWTH_ALPHA, |it| GROWTH_ALPHA.min(it * GROWTH_PART));
+    findings.push(unanswered(figures, growth_alpha));
     let time_limit_ns = objectives.iter().filter_map(Objective::time_limit_ns).min();
-    findings.extend(time_limit_ns.map(|limit_ns| backlog(figures, limit_ns, sustain_ns)));
+    findings.extend(time_limit_ns.map(|limit_ns| backlog(figures, limit_ns, sustain_ns, growth_alpha)));
     let outcome = findings.iter().map(|it| it.outcome).max().unwrap_or(Outcome::Unclear);
     Judgement { outcome, alpha, findings }
 }
@@ -186,7 +190,9 @@ fn of_objective(
     });
     let missed = blocks(&among).into_iter().zip(blocks(&against));
     let missed = missed.filter(|(among, against)| *against > limit * among).count();
-    let is_missed_throughout = missed >= BLOCKS_TO_FAIL && blocks(&among).len() == BLOCKS;
+    let needed = BLOCKS_TO_FAIL.iter().find(|(_, chance)| *chance <= alpha).map(|it| it.0);
+    let is_missed_throughout =
+        needed.is_some_and(|needed| missed >= needed) && blocks(&among).len() == BLOCKS;
     // Stalls come too seldom for one probe to know their share.
     let is_met = with_stalls.unwrap_or(high) < limit;
     let outcome = if low > limit || is_missed_throughout {
@@ -209,11 +215,11 @@ fn calm(sums: &Sums, unit: f64, alpha: f64) -> Clumps {
 }
 
 /// The share of the due requests without a response.
-fn unanswered(figures: &Figures) -> Finding {
+fn unanswered(figures: &Figures, alpha: f64) -> Finding {
     let all = figures.due.iter().sum::<u64>().max(1) as f64;
     let due = all / figures.due.len().max(1) as f64;
     let missing = missing(figures, &figures.answered);
-    let bounds = mean_bounds(&missing, GROWTH_ALPHA);
+    let bounds = mean_bounds(&missing, alpha);
     let value = bounds.value / due;
     let outcome = match (bounds.low / due > UNANSWERED_MAX, value > UNANSWERED_MAX) {
         _ if blocks(&missing).len() < BLOCKS_LEAST
@@ -231,9 +237,9 @@ fn unanswered(figures: &Figures) -> Finding {
 }
 
 /// How much longer, in seconds, requests wait after `sustain_ns` of this load.
-fn backlog(figures: &Figures, limit_ns: u64, sustain_ns: u64) -> Finding {
+fn backlog(figures: &Figures, limit_ns: u64, sustain_ns: u64, alpha: f64) -> Finding {
     let missing = missing(figures, &figures.ended);
-    let growth = mean_bounds(&missing, GROWTH_ALPHA);
+    let growth = mean_bounds(&missing, alpha);
     let ended = figures.ended.iter().sum::<u64>().max(1) as f64;
     let seconds = |growth: f64| growth * figures.due.len() as f64 / ended * sustain_ns as f64 / 1e9;
     let limit = limit_ns as f64 / 1e9;

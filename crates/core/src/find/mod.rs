@@ -32,6 +32,7 @@ mod search;
 mod settings;
 mod stalls;
 mod tester;
+mod turn;
 mod usl;
 
 pub use crate::gate::Objective;
@@ -49,7 +50,8 @@ pub use probe::{Probe, ProbePlan, Purpose, Report};
 pub use search::{Next, ResumeError, Search};
 pub use settings::{Settings, SettingsError};
 pub use stalls::{Pool, Stall};
-pub use tester::doubt;
+pub use tester::{Late, LateFor, TesterDoubt, doubt};
+pub use turn::{Turn, Why};
 pub use usl::{LEAST_POINTS, Usl, UslError, fit_usl};
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::figures::Figures;
 use super::judge::{Judgement, Outcome};
+use super::tester::Late;
 
 /// A run at one rate that the search asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -17,7 +18,7 @@ pub struct ProbePlan {
     /// How long the load lasts before it is measured.
     #[serde(rename = "settle_s", with = "crate::serde_units::from_ns")]
     pub settle_ns: u64,
-    /// How long it is measured.
+    /// How long it is measured at most; it ends early once it shows what it is for.
     #[serde(rename = "measure_s", with = "crate::serde_units::from_ns")]
     pub measure_ns: u64,
 }
@@ -55,6 +56,12 @@ impl Purpose {
         !matches!(self, Self::Bracket | Self::Narrow | Self::Overload | Self::Descend)
     }
 
+    /// Whether it is a quick look for the rates of the climb.
+    #[must_use]
+    pub fn guides(self) -> bool {
+        matches!(self, Self::Bracket | Self::Narrow)
+    }
+
     /// Whether the server may still suffer from an overload before, so that the probe says nothing
     /// about how it usually is.
     #[must_use]
@@ -68,9 +75,13 @@ impl Purpose {
 pub struct Report {
     /// What was measured; null where nothing was.
     pub figures: Option<Figures>,
-    /// What the tester itself did to the figures: one line. The times contain its delays, so a
-    /// probe that passes still passes. Any other says nothing about the server.
+    /// What the tester itself may have done to the figures that the objectives use: one line. The
+    /// times contain its delays, so a probe that passes still passes. One that does not fails only
+    /// if it would fail without what `late` may have added.
     pub tester: Option<String>,
+    /// How late the tester was; null with `tester` where that bounds nothing.
+    #[serde(default)]
+    pub late: Option<Late>,
     /// What else readers have to know: one line.
     pub note: Option<String>,
     /// How many CPUs the server used; null where it was not watched.

@@ -10,15 +10,15 @@ use super::bound::{Clumps, blocks};
 use super::figures::{Figures, Sums};
 
 /// Stalls at rates this close below a rate do as much damage as at that rate.
-const NEAR: f64 = 1.1;
+pub(super) const NEAR: f64 = 1.1;
 
 /// The level at which a probe is taken to have stalls of its own. It is high, because the mistake
 /// that leads to a wrong answer is to miss it.
 const OWN_ALPHA: f64 = 0.2;
 
-/// The level at which stalls at higher rates are taken to come with the load. It is low, because
-/// here the mistake that leads to a wrong answer is to see it where it is not so.
-const WITH_LOAD_ALPHA: f64 = 0.01;
+/// The level at which stalls at higher rates are taken to come with the load. The mistake that leads
+/// to a wrong answer is to see it where it is not so; the other sends the search far below the line.
+const WITH_LOAD_ALPHA: f64 = 0.1;
 
 /// How many stalls say what one costs.
 const STALLS_NEAR: usize = 5;

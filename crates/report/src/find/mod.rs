@@ -14,7 +14,7 @@ mod tests;
 mod text;
 mod words;
 
-use plimsoll_core::find::{Document, Probe, ProbePlan, Search};
+use plimsoll_core::find::{Document, Probe, ProbePlan, Search, Turn};
 use plimsoll_core::units::{counted, format_rate};
 
 use cover::Cover;
@@ -52,6 +52,12 @@ pub fn probe_line(number: usize, probe: &Probe) -> String {
     format!("{number} {purpose} {rate}/s: {outcome}, p50 {p50}, p99 {p99}, {decides}{note}")
 }
 
+/// A turn that the search took, in a line.
+#[must_use]
+pub fn turn_line(turn: &Turn) -> String {
+    words::turn_words(turn)
+}
+
 /// What its reports begin with.
 fn cover(found: &Document) -> Cover<'_> {
     let (look, word, sentence) = words::headline(found);
@@ -77,7 +83,7 @@ fn search_words(found: &Document) -> Vec<String> {
         format!("{:.0} s", found.answer.elapsed_ns as f64 / 1e9),
     ];
     if !settings.is_quick_only {
-        words.push(format!("holds of {}", duration(settings.hold_ns)));
+        words.push(format!("holds of up to {}", duration(settings.hold_ns)));
         words.push(format!("steps of {}", words::plain_percent(settings.step - 1.0)));
     }
     if let Some(rate) = &found.plan.rate {

@@ -72,6 +72,7 @@ fn found_at(
         search.told(Report {
             figures: Some(figures(plan.rate_rps, seconds, 2, measured)),
             tester: measured.is_spoilt.then(|| "the tester sent late".to_owned()),
+            late: None,
             note: (measured.p99_ms > 20)
                 .then(|| "one request in a hundred waited for a connection".to_owned()),
             server_cpus: Some(0.5),
@@ -130,14 +131,14 @@ fn each_ending_has_its_words() {
             all,
             usual as fn(f64) -> Measured,
             "LOAD LINE · ",
-            "meets p99<10ms and errors<1%",
+            "keeps p99<10ms and errors<1%",
         ),
         (usual_settings(), all, spoilt, "AT LEAST · ", "the tester was the limit"),
         (usual_settings(), all, fast, "AT LEAST · ", "the tester spoilt "),
         (usual_settings(), all, out, "NONE · ", "no figure is the server's"),
         (usual_settings(), all, never, "NOT MET · ", "no rate from 1.00/s"),
         (usual_settings(), 3, usual, "NONE · ", "was stopped before a rate"),
-        (low(), all, usual, "AT LEAST · 400/s", "the highest rate of the search"),
+        (low(), all, usual, "AT LEAST · 400/s keeps", "the highest rate of the search"),
         (quick(), all, usual, "ABOUT · ", "promise nothing"),
         (budget(30), all, usual, "NONE · ", "the budget ended the search before"),
         (budget(300), all, usual, "AT LEAST · ", "the budget ended the search"),
@@ -148,6 +149,55 @@ fn each_ending_has_its_words() {
         let all = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(all.contains(holds), "{holds}: {text}");
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+}
+
+/// The answer and how sure it is stand in the first lines of each format, with what is not settled.
+#[test]
+fn the_answer_and_its_confidence_come_first() {
+    let whole = found(Settings::default(), usize::MAX, usual);
+    let stopped = found(Settings::default(), 10, usual);
+    for (found, parts) in [
+        (&whole, [" keeps p99<10ms", " does not; ", " is not settled", "95 % sure: shown by a hold"]),
+        (&stopped, ["the search was stopped before", "", "", "quick probes, which promise nothing"]),
+    ] {
+        let first: Vec<String> = text(found, 400).lines().take(3).map(str::to_owned).collect();
+        let page = written(write_html, found);
+        let banner = page[page.find("<h1>").unwrap()..].chars().take(700).collect::<String>();
+        let markdown = written(write_markdown, found).replace('\\', "");
+        let markdown: Vec<&str> = markdown.lines().take(3).collect();
+        for part in parts {
+            assert!(first.join(" ").contains(part), "{part}: {first:?}");
+            assert!(markdown.join(" ").contains(part), "{part}: {markdown:?}");
+            assert!(banner.replace("&lt;", "<").contains(part), "{part}: {banner}");
+        }
+    }
+}
+
+#[test]
+fn each_turn_is_a_line() {
+    use plimsoll_core::find::Why;
+    for why in [
+        Why::FirstFailed,
+        Why::NothingBelow,
+        Why::QuickWasWrong,
+        Why::NotShown,
+        Why::Spoilt,
+        Why::FailedAfterOverload,
+        Why::FailedAgain,
+        Why::NotShownAgain,
+        Why::Stalls,
+        Why::FellBack,
+        Why::Recovering,
+        Why::Hurried,
+        Why::Shortened,
+        Why::OutOfBudget,
+    ] {
+        for next_rps in [None, Some(100.0)] {
+            let line = turn_line(&Turn { after: 3, why, rate_rps: 370.0, next_rps });
+            assert!(line.starts_with("after probe 3: ") && line.contains("370/s"), "{line}");
+            assert!(!line.contains('\n') && !line.contains("  "), "{line}");
+        }
     }
 }
 

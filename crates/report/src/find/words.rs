@@ -1,73 +1,165 @@
 //! The answer of a search and its probes in words.
 
 use plimsoll_core::find::{
-    Answer, Document, Doubt, Ending, Finding, Outcome, Probe, Purpose, StallsSeen, Subject,
+    Answer, Document, Doubt, Ending, Finding, Outcome, Probe, Purpose, StallsSeen, Subject, Turn,
+    Why,
 };
 use plimsoll_core::units::{format_duration, format_ns, format_rate, three_digits};
 use plimsoll_core::verdict::Verdict;
+
+/// A search takes few turns; a server that it finds no line for could make it list hundreds.
+const TURNS_MAX: usize = 12;
 
 /// The heads of [`row`].
 pub(super) const HEAD: [&str; 8] =
     ["#", "probe", "rate", "measured", "p50", "p99", "what decides", "outcome"];
 
-/// What a person reads first: a word, and a sentence. The verdict is how the word is coloured.
+/// What a person reads first: a word, and the answer in a sentence. The verdict is how the word is
+/// coloured.
 pub(super) fn headline(found: &Document) -> (Verdict, &'static str, String) {
     let answer = &found.answer;
     let met = found.objectives.join(" and ");
-    let sure = plain_percent(found.settings.confidence);
-    let rate = answer.rate_rps.map(|rps| format!("{}/s", format_rate(rps)));
-    let (min, max) = (format_rate(found.settings.min_rps), format_rate(found.settings.max_rps));
-    let shown = |rate: &str| format!("{rate} meets {met} ({sure} sure)");
-    match (answer.ending, rate) {
-        (Ending::Found, Some(rate)) => (Verdict::Valid, "load line", shown(&rate)),
-        (Ending::AtLeast, Some(rate)) => {
-            let sentence = format!("{}: the highest rate of the search", shown(&rate));
-            (Verdict::Valid, "at least", sentence)
-        }
-        (Ending::TesterLimited, Some(rate)) => {
-            let sentence = format!("{}: above it the tester was the limit", shown(&rate));
-            (Verdict::Suspect, "at least", sentence)
-        }
-        (Ending::Guessed, Some(rate)) => {
-            let sentence = format!("{rate} met {met} in quick probes, which promise nothing");
-            (Verdict::Suspect, "about", sentence)
-        }
-        (Ending::OutOfBudget, Some(rate)) => {
-            let sentence = format!("{}: the budget ended the search", shown(&rate));
-            (Verdict::Suspect, "at least", sentence)
-        }
-        (_, Some(rate)) => {
-            let sentence = format!("{}: the search was stopped", shown(&rate));
-            (Verdict::Suspect, "at least", sentence)
-        }
-        (ending, None) => {
-            let sentence = match ending {
-                Ending::TesterLimited => {
-                    "the tester was the limit at every rate: no figure is the server's".to_owned()
-                }
-                Ending::NotMonotone => {
-                    format!("a rate fails below one that passes, so {met} has no single load line")
-                }
-                Ending::TooFewRequests => {
-                    "a hold has too few requests at the rates where the line may be: give a longer \
-                     --hold"
-                        .to_owned()
-                }
-                Ending::NotShown => format!(
-                    "no rate from {min}/s on was shown to meet {met}, nor was the lowest shown to \
-                     miss it: give a longer --hold"
-                ),
-                Ending::OutOfBudget => {
-                    format!("the budget ended the search before a rate was shown to meet {met}")
-                }
-                Ending::Stopped => {
-                    format!("the search was stopped before a rate was shown to meet {met}")
-                }
-                _ => format!("no rate from {min}/s to {max}/s was shown to meet {met}"),
-            };
-            (Verdict::Invalid, if ending == Ending::NotMet { "not met" } else { "none" }, sentence)
-        }
+    let Some(rate_rps) = answer.rate_rps else { return none(found, &met) };
+    if answer.ending == Ending::Guessed {
+        let sentence = match answer.quick_failed_rps {
+            Some(rps) => format!(
+                "{} kept {met} in quick probes, which promise nothing; {} did not",
+                per_second(rate_rps),
+                per_second(rps)
+            ),
+            None => {
+                format!("{} kept {met} in quick probes, which promise nothing", per_second(rate_rps))
+            }
+        };
+        return (Verdict::Suspect, "about", sentence);
     }
+    let sentence = match answer.fails_rps {
+        Some(fails_rps) => format!(
+            "{} keeps {met}; {} does not; {} to {} is not settled",
+            per_second(rate_rps),
+            per_second(fails_rps),
+            format_rate(rate_rps),
+            format_rate(fails_rps)
+        ),
+        None if answer.ending == Ending::AtLeast => {
+            format!("{} keeps {met}: the highest rate of the search", per_second(rate_rps))
+        }
+        None => format!("{} keeps {met}; above it nothing is settled", per_second(rate_rps)),
+    };
+    let is_doubted = |it: &Doubt| matches!(it, Doubt::ChangedWhileMeasured | Doubt::StallsUndecided);
+    let look = match answer.ending {
+        _ if answer.doubts.iter().any(is_doubted) => Verdict::Suspect,
+        Ending::Found | Ending::AtLeast => Verdict::Valid,
+        _ => Verdict::Suspect,
+    };
+    let word = if answer.ending == Ending::Found { "load line" } else { "at least" };
+    (look, word, sentence)
+}
+
+/// The headline where no rate was shown to meet the objectives.
+fn none(found: &Document, met: &str) -> (Verdict, &'static str, String) {
+    let answer = &found.answer;
+    let (min, max) = (format_rate(found.settings.min_rps), format_rate(found.settings.max_rps));
+    let sentence = match answer.ending {
+        Ending::TesterLimited => {
+            "the tester was the limit at every rate: no figure is the server's".to_owned()
+        }
+        Ending::NotMonotone => {
+            format!("a rate fails below one that passes, so {met} has no single load line")
+        }
+        Ending::TooFewRequests => "a hold has too few requests at the rates where the line may be: \
+                                   give a longer --hold"
+            .to_owned(),
+        Ending::NotShown => format!(
+            "no rate from {min}/s on was shown to keep {met}, nor was the lowest shown to miss it: \
+             give a longer --hold"
+        ),
+        Ending::OutOfBudget => {
+            format!("the budget ended the search before a rate was shown to keep {met}")
+        }
+        Ending::Stopped => {
+            format!("the search was stopped before a rate was shown to keep {met}")
+        }
+        _ => format!("no rate from {min}/s to {max}/s was shown to keep {met}"),
+    };
+    let fails = answer.fails_rps.map(|rps| format!("; {} does not", per_second(rps)));
+    let sentence = sentence + &fails.unwrap_or_default();
+    (Verdict::Invalid, if answer.ending == Ending::NotMet { "not met" } else { "none" }, sentence)
+}
+
+/// How sure the answer is, and why, in a line.
+fn confidence(found: &Document) -> Option<String> {
+    let (answer, settings) = (&found.answer, &found.settings);
+    if answer.rate_rps.is_none() || answer.ending == Ending::Guessed {
+        let passed = answer.quick_passed_rps.filter(|_| answer.ending != Ending::Guessed)?;
+        let failed = answer.quick_failed_rps.map(|rps| format!(", {} failed", per_second(rps)));
+        let failed = failed.unwrap_or_default();
+        return Some(format!(
+            "quick probes, which promise nothing: {} passed{failed}",
+            per_second(passed)
+        ));
+    }
+    let sure = plain_percent(settings.confidence);
+    let hold = format_duration(settings.hold_ns);
+    let why = match answer.ending {
+        Ending::TesterLimited => "; above it the tester was the limit",
+        Ending::OutOfBudget => "; the budget ended the search",
+        Ending::Stopped => "; the search was stopped",
+        _ => "",
+    };
+    Some(format!("{sure} sure: shown by a hold of up to {hold} at each of these rates{why}"))
+}
+
+/// Why a search did not simply go on, in a line.
+pub(super) fn turn_words(turn: &Turn) -> String {
+    let rate = per_second(turn.rate_rps);
+    let next = turn.next_rps.map(per_second);
+    let then = |what: &str| next.as_ref().map(|next| format!("{what} {next}")).unwrap_or_default();
+    let text = match turn.why {
+        Why::FirstFailed => {
+            format!("the first rate, {rate}, did not pass{}", then(": the search tries"))
+        }
+        Why::NothingBelow => {
+            format!("nothing passes below {rate}{}", then(": the search looks above it, at"))
+        }
+        Why::QuickWasWrong => format!(
+            "{rate} passed a hold, and a quick probe below it had failed{}",
+            then(": quick probes go on at")
+        ),
+        Why::NotShown => {
+            format!("a hold at {rate} did not show it{}", then(": the search goes lower, to"))
+        }
+        Why::Spoilt => {
+            format!("the tester was in the way at {rate}: that hold shows nothing")
+        }
+        Why::FailedAfterOverload => {
+            format!("{rate} failed directly after overload: it is measured again after a cool-down")
+        }
+        Why::FailedAgain => format!("{rate} passed, and failed when it was measured again"),
+        Why::NotShownAgain => {
+            format!("{rate} was measured again, and both holds together do not show it")
+        }
+        Why::Stalls => format!(
+            "{rate} passed its own hold, but not with the stalls that other probes have seen{}",
+            then(": the search goes lower, to")
+        ),
+        Why::FellBack => format!("{rate} is the answer now: it passed before"),
+        Why::Recovering => format!(
+            "the server does not recover from overload at {rate}: the search looks for a rate at \
+             which it does"
+        ),
+        Why::Hurried => format!(
+            "the budget leaves no time for a quick probe at {rate}{}",
+            then(": the holds begin, at")
+        ),
+        Why::Shortened => format!("the budget left less than a whole hold for {rate}"),
+        Why::OutOfBudget => format!("the budget leaves no time for {rate}: the search ends"),
+    };
+    format!("after probe {}: {text}", turn.after)
+}
+
+fn per_second(rate_rps: f64) -> String {
+    format!("{}/s", format_rate(rate_rps))
 }
 
 /// The answer in a line, for stderr.
@@ -80,9 +172,13 @@ pub fn answer_words(found: &Document) -> String {
 /// What readers have to know beside the headline, a line each.
 pub(super) fn remarks(found: &Document) -> Vec<String> {
     let answer = &found.answer;
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<String> = confidence(found).into_iter().collect();
     if let (Some(rps), Some(failed)) = (answer.fails_rps, &answer.failed) {
-        remarks.push(format!("{}/s does not: {}", format_rate(rps), failure(failed)));
+        remarks.push(format!("{} does not: {}", per_second(rps), failure(failed)));
+    }
+    remarks.extend(answer.turns.iter().take(TURNS_MAX).map(turn_words));
+    if let Some(more @ 1..) = answer.turns.len().checked_sub(TURNS_MAX) {
+        remarks.push(format!("{more} more turns are in the document (--json)"));
     }
     remarks.extend(after_overload(answer));
     if let Some(limit_rps) = answer.tester_limit_rps {
@@ -131,6 +227,10 @@ pub(super) fn doubt_words(doubt: Doubt) -> &'static str {
         }
         Doubt::QuickProbesOnly => "quick probes are too short to promise anything (--quick-only)",
         Doubt::NotMeasuredAgain => "the search ended before the answer was measured again",
+        Doubt::StallsUndecided => {
+            "the answer passed its own hold; with the stalls that all probes have seen, a longer \
+             one may fail"
+        }
     }
 }
 
@@ -195,7 +295,7 @@ pub(super) fn row(number: usize, probe: &Probe) -> [String; 8] {
         number.to_string(),
         purpose(probe.plan.purpose).to_owned(),
         format_rate(probe.plan.rate_rps),
-        format_duration(probe.plan.measure_ns),
+        format_duration(figures.map_or(probe.plan.measure_ns, |it| (it.measured_s() * 1e9) as u64)),
         time(figures.and_then(|it| it.p50_ns)),
         time(figures.and_then(|it| it.p99_ns)),
         decisive(&probe.judgement.findings).map_or_else(|| "–".to_owned(), finding),

@@ -137,10 +137,12 @@ fn report(search: &ClosedSearch, plan: &ClosedPlan, result: &RunResult) -> Repor
         *last += result.ledger.unfinished;
     }
     let loader = &result.loader;
-    let tester = doubt(&loader.causes, &loader.lateness, objectives, &figures);
+    let doubt = doubt(&loader.causes, &loader.lateness, objectives, &figures);
+    let (tester, late) = doubt.map_or((None, None), |it| (Some(it.text), it.late));
     Report {
         figures: Some(figures),
         tester,
+        late,
         note: None,
         server_cpus: result.target.as_ref().map(|usage| usage.cpu_percent_mean / 100.0),
         recovered: true,

@@ -39,7 +39,7 @@ fn a_probe_is_a_run_whose_first_intervals_do_not_count() {
             FindNews::Probe { spoilt: 0, .. } => "probe",
             FindNews::Probe { .. } => "again",
             FindNews::Loading => "loading",
-            FindNews::Judged(_) => "judged",
+            FindNews::Judged { .. } => "judged",
             FindNews::Run(_) => return,
         });
     });
@@ -80,7 +80,7 @@ fn a_search_ends_with_its_server() {
     let mut server = Some(server);
     let finder = Finder::new(&plan, Beside::default());
     let found = finder.run(search(), origin(&plan).unwrap(), &mut |news| {
-        if let FindNews::Judged(_) = news {
+        if let FindNews::Judged { .. } = news {
             drop(server.take());
         }
     });

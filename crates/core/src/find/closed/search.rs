@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::document::{ClosedAnswer, conclude};
 use crate::find::answer::Ending;
+use crate::find::figures::Figures;
 use crate::find::judge::{Judgement, Outcome, Subject, judge};
 use crate::find::probe::Report;
 use crate::find::settings::{Settings, SettingsError};
@@ -303,13 +304,23 @@ impl ClosedSearch {
             ClosedPurpose::Climb => self.alpha,
             _ => self.settings.alpha(),
         });
-        let rate_rps = figures.achieved_rps();
-        let mut judgement = judge(figures, &self.objectives, rate_rps, alpha, &[], 0);
-        judgement.findings.retain(|it| it.subject != Subject::Backlog);
-        match &report.tester {
-            // What the tester delays looks slower, so the server meets the objectives all the more.
-            Some(_) if judgement.outcome != Outcome::Pass => Judgement::not_measured(),
-            _ => judgement,
+        let judged = |figures: &Figures| {
+            let rate_rps = figures.achieved_rps();
+            let mut judgement = judge(figures, &self.objectives, rate_rps, alpha, &[], 0);
+            judgement.findings.retain(|it| it.subject != Subject::Backlog);
+            judgement
+        };
+        let judgement = judged(figures);
+        // What the tester delays looks slower, so the server meets the objectives all the more.
+        if report.tester.is_none() || judgement.outcome == Outcome::Pass {
+            return judgement;
+        }
+        let Some(late) = &report.late else { return Judgement::not_measured() };
+        let judgement = judged(&late.least(figures, &self.objectives));
+        // A quick probe only guides, so what is most likely will do.
+        match judgement.outcome == Outcome::Fail || alpha.is_none() {
+            true => judgement,
+            false => Judgement::not_measured(),
         }
     }
 

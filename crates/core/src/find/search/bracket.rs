@@ -5,6 +5,7 @@ use super::{Search, State};
 use crate::find::answer::Ending;
 use crate::find::judge::Outcome;
 use crate::find::probe::Probe;
+use crate::find::turn::Why;
 
 /// The ratio of neighbouring rates of the bracket.
 const FACTOR: f64 = 2.0;
@@ -16,10 +17,10 @@ const DOWN: u32 = 3;
 const ABOVE: u32 = 6;
 
 /// The ratio of the two rates at which quick probes have nothing more to say.
-const NARROW_ENOUGH: f64 = 1.15;
+const NARROW_ENOUGH: f64 = 1.25;
 
 /// How far below the highest rate that passed a quick probe the climb begins.
-const CLIMB_BELOW: f64 = 1.08;
+const CLIMB_BELOW: f64 = 1.1;
 
 impl Search {
     pub(super) fn after_up(&mut self, rate_rps: f64, outcome: Outcome) -> State {
@@ -34,11 +35,14 @@ impl Search {
         self.failed_rps = Some(rate_rps);
         match self.passed_rps {
             Some(passed_rps) => self.narrow(passed_rps, rate_rps),
-            None => self.down(rate_rps, DOWN),
+            None => {
+                self.turn(Why::FirstFailed, rate_rps);
+                self.down(rate_rps, DOWN)
+            }
         }
     }
 
-    fn down(&self, from_rps: f64, left: u32) -> State {
+    fn down(&mut self, from_rps: f64, left: u32) -> State {
         let is_last = left == 0 || from_rps <= self.settings.min_rps;
         if !is_last {
             let rate_rps = (from_rps / FACTOR).max(self.settings.min_rps);
@@ -51,7 +55,10 @@ impl Search {
         match (is_measured, is_overload) {
             (false, _) => State::Done(Ending::TesterLimited),
             (true, true) => State::Done(Ending::NotMet),
-            (true, false) => self.above(self.settings.from_rps, ABOVE),
+            (true, false) => {
+                self.turn(Why::NothingBelow, from_rps);
+                self.above(self.settings.from_rps, ABOVE)
+            }
         }
     }
 
@@ -113,7 +120,7 @@ impl Search {
         self.failed_rps = Some(high_rps);
         match high_rps / low_rps > NARROW_ENOUGH {
             true => State::Narrow { low_rps, high_rps },
-            false => self.narrowed(low_rps / CLIMB_BELOW),
+            false => self.narrowed(self.first_hold_rps(low_rps)),
         }
     }
 
@@ -126,5 +133,10 @@ impl Search {
         let shown_rps = self.best_rps().map_or(0.0, |best_rps| best_rps * self.settings.step);
         let rate_rps = rate_rps.max(shown_rps).max(self.settings.min_rps);
         self.climb(rate_rps.min(self.settings.max_rps))
+    }
+
+    /// Where the climb begins if quick probes passed up to this rate and not much above.
+    pub(super) fn climb_rps(&self, passed_rps: f64) -> f64 {
+        (passed_rps / CLIMB_BELOW).max(self.settings.min_rps)
     }
 }

@@ -7,6 +7,7 @@ use crate::find::answer::{AfterOverload, Ending};
 use crate::find::bound::blocks;
 use crate::find::judge::Outcome;
 use crate::find::probe::{Probe, Purpose};
+use crate::find::turn::Why;
 use crate::stats::rank_sum;
 
 /// The chance of calling a server changed that did not change. Far below α, since neighbouring
@@ -40,6 +41,8 @@ impl Search {
 
     pub(super) fn after_after(&mut self, outcome: Outcome) -> State {
         if outcome == Outcome::Fail {
+            let rate_rps = self.best_rps().unwrap_or(self.settings.from_rps);
+            self.turn(Why::FailedAfterOverload, rate_rps);
             return State::Recheck;
         }
         self.rechecked()
@@ -52,27 +55,59 @@ impl Search {
         });
         // A rate that fails when it is measured again is not shown.
         if outcome == Outcome::Fail {
-            self.has_changed = true;
-            self.is_rechecked = true;
-            return self.climb_from_below(self.best_rps().unwrap_or(self.settings.from_rps));
+            return self.failed_again();
         }
         if is_after_overload {
             self.after_overload = Some(AfterOverload { rate_rps: None });
+            let rate_rps = self.best_rps().unwrap_or(self.settings.from_rps);
+            self.turn(Why::Recovering, rate_rps);
             return State::Overload { then: Then::Descend };
         }
         self.rechecked()
     }
 
+    /// The answer failed when it was measured again. A lower rate that passed before is measured
+    /// again too; without one, the climb begins lower.
+    fn failed_again(&mut self) -> State {
+        let rate_rps = self.best_rps().unwrap_or(self.settings.from_rps);
+        self.has_changed = true;
+        self.turn(Why::FailedAgain, rate_rps);
+        if let Some(shown) = self.shown().filter(|it| !it.is_doubted) {
+            self.fall_back(shown.probe);
+            return State::Recheck;
+        }
+        self.is_rechecked = true;
+        self.climb_from_below(rate_rps)
+    }
+
     fn rechecked(&mut self) -> State {
         self.is_rechecked = true;
         self.has_changed |= self.differs();
-        self.done(Ending::Found)
+        match self.best().is_none_or(|best| self.holds_again(best)) {
+            true => self.done(Ending::Found),
+            false => self.not_shown_again(),
+        }
+    }
+
+    /// With what the second hold showed, the answer is not shown.
+    fn not_shown_again(&mut self) -> State {
+        let rate_rps = self.best_rps().unwrap_or(self.settings.from_rps);
+        self.turn(Why::NotShownAgain, rate_rps);
+        self.is_rechecked = false;
+        match self.shown().filter(|it| !it.is_doubted) {
+            Some(shown) => {
+                self.fall_back(shown.probe);
+                State::Recheck
+            }
+            None => self.climb_from_below(rate_rps),
+        }
     }
 
     /// Whether the last probe differs from the one that showed the answer, at the same rate.
     fn differs(&self) -> bool {
-        let shares = |probe: &Probe| -> Vec<Vec<f64>> {
+        let shares = |probe: &Probe, count: usize| -> Vec<Vec<f64>> {
             let Some(figures) = &probe.report.figures else { return Vec::new() };
+            let figures = figures.first(count);
             let floats = |column: &[u64]| column.iter().map(|it| *it as f64).collect::<Vec<f64>>();
             let of = |sums: &crate::find::figures::Sums| {
                 let (among, against) =
@@ -82,7 +117,13 @@ impl Search {
             figures.objectives.iter().map(of).collect()
         };
         let (Some(first), Some(last)) = (self.best(), self.probes.last()) else { return false };
-        let (first, last) = (shares(first), shares(last));
+        let least = |a: &Probe, b: &Probe| {
+            let long = |it: &Probe| it.report.figures.as_ref().map_or(0, |it| it.due.len());
+            long(a).min(long(b))
+        };
+        // Blocks of different lengths vary differently.
+        let count = least(first, last);
+        let (first, last) = (shares(first, count), shares(last, count));
         let pairs = first.iter().zip(&last);
         let alpha = CHANGE_ALPHA / self.objectives.len() as f64;
         pairs.into_iter().any(|(first, last)| rank_sum(first, last).p < alpha)

@@ -68,6 +68,7 @@ impl Clients {
         Report {
             figures: Some(figures),
             tester: None,
+            late: None,
             note: None,
             server_cpus: None,
             recovered: true,

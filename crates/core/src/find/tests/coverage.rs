@@ -12,7 +12,7 @@ use std::io::Write as _;
 use super::methods::{breakpoint, nighthawk};
 use super::servers::{Queue, Random, Server, Service, Worker};
 use super::simulation::{Arrivals, Simulation};
-use crate::find::{Ending, Objective, Outcome, Settings, judge};
+use crate::find::{Doubt, Ending, Objective, Outcome, Settings, judge};
 use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -75,8 +75,10 @@ struct Table {
     answers: Vec<f64>,
     tops: Vec<f64>,
     tops_below: u64,
+    doubted: u64,
     changed: u64,
     hours: f64,
+    longest_s: f64,
     probes: usize,
     nighthawk: Vec<f64>,
     breakpoint: Vec<f64>,
@@ -96,12 +98,18 @@ fn check(row: &Row) -> Table {
         let simulation = || Simulation::new((row.server)(seed), Arrivals::Poisson, seed);
         let found = simulation().search(row.settings(seed), &[row.objective]);
         let answer = &found.answer;
+        table.longest_s = table.longest_s.max(answer.elapsed_ns as f64 / 1e9);
         table.hours += answer.elapsed_ns as f64 / 3.6e12;
         table.probes += found.probes.len();
         table.changed +=
-            u64::from(answer.doubts.contains(&crate::find::Doubt::ChangedWhileMeasured));
+            u64::from(answer.doubts.contains(&Doubt::ChangedWhileMeasured));
         if let Some(rate_rps) = answer.rate_rps {
             assert_eq!(answer.ending, Ending::Found, "{} seed {seed}", found.story());
+            // It says of itself that it is not shown.
+            if answer.doubts.contains(&Doubt::StallsUndecided) {
+                table.doubted += 1;
+                continue;
+            }
             table.answers.push(rate_rps / row.truth_rps);
             if rate_rps > row.truth_rps {
                 table.wrong += 1;
@@ -157,7 +165,7 @@ fn report(row: &Row, table: &Table, held: f64, seeds: u64) {
     let band = table.answers.iter().filter(|it| (0.85..=1.0).contains(*it)).count();
     let line = format!(
         "{:34} truth {:6.1} | answer {:.3} in [0.85,1] {:5.1} % none {:4.1} % wrong {:4.1} % by {:4.1} % \
-         | top {:.2} shown {:5.1} % below {:4.1} % | changed {:4.1} % | {:4.0} s {:4.1} probes \
+         | top {:.2} shown {:5.1} % below {:4.1} % | changed {:4.1} % | {:4.0} s to {:4.0} s {:4.1} probes \
          | hold above passes {:4.1} % | nighthawk {} | breakpoint {}\n",
         format!("{} {}", row.name, row.objective),
         row.truth_rps,
@@ -171,6 +179,7 @@ fn report(row: &Row, table: &Table, held: f64, seeds: u64) {
         share(table.tops_below as usize),
         share(table.changed as usize),
         table.hours * 3600.0 / n,
+        table.longest_s,
         table.probes as f64 / n,
         100.0 * held,
         of(&table.nighthawk),

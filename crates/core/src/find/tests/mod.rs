@@ -1,5 +1,6 @@
 //! The search on simulated servers whose load line is known.
 
+mod answers;
 mod closed;
 mod coverage;
 mod documents;

@@ -57,12 +57,36 @@ fn the_order_of_the_probes_is_that_of_the_method() {
     let order = [Bracket, Narrow, Climb, Top, Overload, AfterOverload, Recheck];
     let mut left = order.iter();
     assert!(purposes.iter().all(|it| left.any(|other| other == it)), "{}", found.story());
-    for probe in &found.probes {
-        let is_direct = matches!(probe.plan.purpose, AfterOverload | Overload);
-        let is_first = probe == &found.probes[0];
-        assert_eq!(probe.plan.cool_down_rps.is_none(), is_direct || is_first, "{probe:?}");
-        assert_eq!(probe.judgement.alpha.is_some(), probe.plan.purpose.decides());
+    // A server that has just passed has nothing to cool down from.
+    for pair in found.probes.windows(2) {
+        let is_direct = matches!(pair[1].plan.purpose, AfterOverload | Overload);
+        let has_passed = pair[0].judgement.outcome == Outcome::Pass;
+        assert_eq!(pair[1].plan.cool_down_rps.is_none(), is_direct || has_passed, "{pair:?}");
     }
+}
+
+#[test]
+fn probes_end_once_they_show_what_they_are_for() {
+    let found = found(Settings::default());
+    for probe in &found.probes {
+        let measured_s = probe.report.figures.as_ref().map_or(0.0, Figures::measured_s);
+        let (planned_s, alpha) = (probe.plan.measure_ns as f64 / 1e9, probe.judgement.alpha);
+        assert!(measured_s <= planned_s, "{probe:?}");
+        let is_pass = probe.judgement.outcome == Outcome::Pass;
+        match probe.plan.purpose.decides() {
+            true => {
+                assert!(measured_s >= if is_pass { 30.0 } else { 10.0 }, "{probe:?}");
+                // An earlier end has to be surer.
+                let is_whole = (alpha.unwrap() / Settings::default().alpha() - 1.0).abs() < 1e-9;
+                assert_eq!(is_whole, measured_s >= planned_s, "{probe:?}");
+            }
+            false => assert!(measured_s >= 2.0 && alpha.is_none(), "{probe:?}"),
+        }
+    }
+    assert!(found.probes.iter().any(|it| {
+        it.report.figures.as_ref().is_some_and(|figures| figures.measured_s() < 30.0)
+            && it.judgement.outcome == Outcome::Fail
+    }));
 }
 
 #[test]
@@ -98,22 +122,20 @@ fn a_search_is_resumed_from_any_of_its_probes() {
 
 #[test]
 fn a_budget_ends_the_search_with_what_is_shown() {
-    let whole = found(Settings::default());
     let mut known = 0;
-    for minutes in 0..12 {
+    for minutes in 0..6 {
         let budget_ns = minutes * 60 * SECOND_NS;
         let found = found(Settings { budget_ns: Some(budget_ns), ..Settings::default() });
-        // Waiting for the last responses is not in the plan.
-        let most_ns = budget_ns + 40 * SECOND_NS;
+        // Simulated cool-downs are longer than the budget reckons with.
+        let most_ns = budget_ns + 10 * SECOND_NS;
         assert!(found.answer.elapsed_ns <= most_ns, "{minutes} min: {}", found.story());
-        assert!(found.probes[..] == whole.probes[..found.probes.len()], "{minutes}");
         if found.answer.ending == Ending::OutOfBudget {
             known += u32::from(found.answer.rate_rps.is_some());
-            assert!(found.answer.rate_rps <= whole.answer.rate_rps, "{}", found.story());
+            let has_again = found.probes.iter().any(|it| it.plan.purpose == Purpose::AfterOverload);
             let is_doubted = found.answer.doubts.contains(&Doubt::NotMeasuredAgain);
-            assert_eq!(is_doubted, found.answer.rate_rps.is_some());
+            assert_eq!(is_doubted, found.answer.rate_rps.is_some() && !has_again);
         } else {
-            assert_eq!(found.answer, whole.answer);
+            assert!(found.answer.rate_rps.is_some(), "{}", found.story());
         }
     }
     assert!(known > 0);
@@ -136,7 +158,7 @@ fn quick_probes_alone_promise_nothing() {
     assert_eq!(found.answer.doubts, [Doubt::QuickProbesOnly]);
     let rate_rps = found.answer.rate_rps.unwrap();
     assert!((600.0..=900.0).contains(&rate_rps), "{}", found.story());
-    assert!(found.answer.elapsed_ns < 150 * SECOND_NS, "{}", found.story());
+    assert!(found.answer.elapsed_ns < 60 * SECOND_NS, "{}", found.story());
 }
 
 /// Reports at random, also such that no driver would make.
@@ -166,7 +188,8 @@ fn any_report(random: &mut Xoshiro256PlusPlus, plan: &ProbePlan) -> Report {
     let figures = is_measured.then_some(figures);
     let tester = (below(10) == 0).then(|| "late".to_owned());
     let (recovered, elapsed_ns) = (below(5) > 0, below(100 * SECOND_NS));
-    Report { figures, tester, note: None, server_cpus: None, recovered, elapsed_ns }
+    let late = None;
+    Report { figures, tester, late, note: None, server_cpus: None, recovered, elapsed_ns }
 }
 
 #[test]
@@ -237,7 +260,7 @@ fn a_slow_tester_leaves_a_pass_and_nothing_else() {
         let settings = Settings { from_rps: rate_rps, ..Settings::default() };
         let search = Search::new(settings, objectives()).unwrap();
         let Next::Probe(plan) = search.next() else { panic!("a search begins with a probe") };
-        let report = Simulation::new(server(), Arrivals::Poisson, 2).probe(&plan, &objectives());
+        let report = Simulation::new(server(), Arrivals::Poisson, 2).probe(&search, &plan);
         let report = Report { tester: Some("the tester was late".to_owned()), ..report };
         let shown = search.preview(&report).map(|it| it.outcome);
         assert_eq!(shown, Some(want), "{rate_rps}");
