@@ -55,7 +55,7 @@ impl Standing {
             Self::Unsaid => "none: the tester does not judge itself, and the lab saw nothing wrong",
             Self::Valid => "valid: the figures are the server's",
             Self::Suspect => "suspect: the figures may be distorted, but count",
-            Self::Invalid => "INVALID: the figures are the tester's, and do not count",
+            Self::Invalid => "INVALID: the figures in doubt are the tester's, and do not count",
             Self::Failed => "FAILED: nothing that counts was measured",
         }
     }
@@ -102,7 +102,7 @@ pub(super) fn verdict_legend(study: &Study) -> String {
 /// Why servers under a load are in no ranking, where none of their runs counts.
 pub(super) fn unranked_words(study: &Study, load: &str) -> Option<String> {
     let under = study.cases.iter().filter(|case| case.load == load && !case.runs.is_empty());
-    let without = under.filter(|case| case.whole().next().is_none());
+    let without = under.filter(|case| !case.runs.iter().any(CaseRun::counts));
     let names: Vec<String> =
         without.map(|case| format!("{} ({})", case.server, verdict_words(study, case))).collect();
     (!names.is_empty()).then(|| {
