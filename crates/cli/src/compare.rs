@@ -210,12 +210,7 @@ fn stranger(name: &str, schema: Option<String>) -> String {
     format!("'{name}' is {is}: give a {ours}, a {lab} or a result of fortio")
 }
 
-fn format(
-    kind: Format,
-    contrast: &Contrast,
-    out: &mut dyn Write,
-    style: Style,
-) -> io::Result<()> {
+fn format(kind: Format, contrast: &Contrast, out: &mut dyn Write, style: Style) -> io::Result<()> {
     match kind {
         Format::Json => write_json(contrast, out),
         Format::Md => write_markdown(contrast, out),

@@ -34,9 +34,7 @@ pub struct Limit {
 }
 
 /// What became of a limit, the worst last.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The change is not beyond it.
@@ -221,10 +219,9 @@ impl Limit {
         }
         let is_bound = sides.iter().any(|side| side.case.has_lower_bound(self.measure));
         let why = match is_bound {
-            true => format!(
-                "{} is a lower bound, as requests have no whole response",
-                self.measure
-            ),
+            true => {
+                format!("{} is a lower bound, as requests have no whole response", self.measure)
+            }
             false => "the noise hides on which side of the limit the change lies: more repeats \
                       tell more"
                 .to_owned(),

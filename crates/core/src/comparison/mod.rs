@@ -19,9 +19,7 @@ pub use decide::{Comparison, Decision, DecisionOptions, Reason, Scale, compare};
 pub use document::{Contrast, SCHEMA, Settings, SideFacts};
 pub(crate) use likeness::{differences, of_load};
 pub use limit::{Judged, Limit, LimitError, Outcome};
-pub use ranking::{
-    Ranked, against_baseline, contrast_with_baseline, ranking, repeats_to_compare,
-};
+pub use ranking::{Ranked, against_baseline, contrast_with_baseline, ranking, repeats_to_compare};
 pub use side::{Repeat, Side, SideCase, SideError};
 
 #[cfg(test)]

@@ -166,8 +166,7 @@ impl Side {
     /// A side that is a study.
     #[must_use]
     pub fn of_study(name: &str, study: &Study) -> Self {
-        let case =
-            |case: &Case| SideCase { is_paced: is_paced(study, case), case: case.clone() };
+        let case = |case: &Case| SideCase { is_paced: is_paced(study, case), case: case.clone() };
         Self {
             name: name.to_owned(),
             label: None,

@@ -62,12 +62,7 @@ pub fn shift(first: &[f64], second: &[f64], confidence: f64) -> Option<Shift> {
 /// Four or five values on each side are too few for ranks to be as strict as that. There the ranks
 /// keep the confidence of a single test, and Welch's test is the strict one.
 #[must_use]
-pub fn shift_among(
-    first: &[f64],
-    second: &[f64],
-    confidence: f64,
-    tests: usize,
-) -> Option<Shift> {
+pub fn shift_among(first: &[f64], second: &[f64], confidence: f64, tests: usize) -> Option<Shift> {
     let (first, second) = (&sorted(first)[..], &sorted(second)[..]);
     let pairs = Pairs { first, second };
     let estimate = pairs.median()?;

@@ -183,7 +183,11 @@ fn what_is_known_stands_first_and_nothing_known_under_cannot_tell() {
         (slower, &["p50>+10%"], "passed: p50 +5.4 % is not more than +10 % SLOWER: p50"),
         (slower, &["p50>+5%"], "UNDECIDED: p50 +5.4 % ("),
         (slower, &["pss>+5%"], "UNDECIDED: pss was not measured on both sides SLOWER: p50"),
-        ([0.9, 1.1, 1.1, 1.1, 1.1], &["rate<-5%"], "FAILED: rate -10.0 % is below -5 % SLOWER: rate"),
+        (
+            [0.9, 1.1, 1.1, 1.1, 1.1],
+            &["rate<-5%"],
+            "FAILED: rate -10.0 % is below -5 % SLOWER: rate",
+        ),
         (
             [0.9, 1.1, 1.1, 1.1, 1.1],
             &["rate<-5%", "p99>+5%", "errors>+1%"],

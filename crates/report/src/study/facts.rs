@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::comparison::{
-    Comparison, Decision, Reason, Scale, contrast_with_baseline,
-};
+use plimsoll_core::comparison::{Comparison, Decision, Reason, Scale, contrast_with_baseline};
 use plimsoll_core::study::{Case, Column, LineOutcome, LoadFacts, Measure, MessageTime, Study};
 use plimsoll_core::units::{format_bytes, format_ns, format_rate, format_whole, three_digits};
 
@@ -333,14 +331,19 @@ pub(super) fn decision_words(measure: Measure, comparison: &Comparison) -> Strin
 
 /// What is known of each server under a load against the baseline, in a sentence: the server, and
 /// the same words as those of a comparison of two sides.
-pub(super) fn answers<'a>(study: &'a Study, load: &'a str) -> impl Iterator<Item = (&'a str, String)> {
+pub(super) fn answers<'a>(
+    study: &'a Study,
+    load: &'a str,
+) -> impl Iterator<Item = (&'a str, String)> {
     let under = study.cases.iter().filter(move |case| case.load == load && !case.runs.is_empty());
     under.filter_map(|case| {
         let contrast = contrast_with_baseline(study, case)?;
         // Where no run counts, the list of servers that are not compared says so.
-        contrast.family().iter().any(|it| it.comparison.base.n > 0 && it.comparison.new.n > 0).then(
-            || (case.server.as_str(), Answer::of(&contrast).words()),
-        )
+        contrast
+            .family()
+            .iter()
+            .any(|it| it.comparison.base.n > 0 && it.comparison.new.n > 0)
+            .then(|| (case.server.as_str(), Answer::of(&contrast).words()))
     })
 }
 

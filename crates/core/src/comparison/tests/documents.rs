@@ -410,7 +410,8 @@ fn an_outage_is_no_speed() {
         let case = &found.cases[0];
         let decided = (case.decision, case.headline.measure.to_string());
         assert_eq!(decided, (decision, headline.to_owned()), "{shares:?}: {case:?}");
-        let broken = if decision == CaseDecision::Worse { Outcome::Failed } else { found.outcome() };
+        let broken =
+            if decision == CaseDecision::Worse { Outcome::Failed } else { found.outcome() };
         assert_eq!(found.outcome(), broken, "{shares:?}");
     }
 }

@@ -130,8 +130,7 @@ fn a_server_of_21_ms_is_slower_than_one_of_20_ms() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
     let mut found_in = 0;
     for _ in 0..200 {
-        let spread =
-            Spread { shape: Shape::HeavyTails, deviations: QUIET, is_shared: false };
+        let spread = Spread { shape: Shape::HeavyTails, deviations: QUIET, is_shared: false };
         let [base, new] = [0.02, 0.021].map(|s| case(s, &spread.runs(5, &mut random)));
         let found = compared(&base, &new);
         let p50 = found.of_measure(Measure::Latency(0.5)).expect("it was measured");
