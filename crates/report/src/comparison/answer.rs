@@ -128,9 +128,12 @@ fn within(alike: &[&MeasureContrast]) -> String {
     format!(" within {:.1} %", (widest * 1000.0).ceil().max(1.0) / 10.0)
 }
 
-/// How sure the answer on a case is, in one line.
+/// How sure the answer on a case is, in one line. With too few runs the answer itself says all.
 pub(super) fn confidence(case: &CaseContrast, settings: &Settings) -> String {
     let family = case.family();
+    if too_few(&family).is_some() {
+        return String::new();
+    }
     let mut parts = Vec::new();
     if family.iter().any(|it| it.comparison.interval.is_some()) {
         let sure = sure_words(settings.confidence);
@@ -147,10 +150,7 @@ pub(super) fn confidence(case: &CaseContrast, settings: &Settings) -> String {
             false => format!("{some}{base} and {new} runs"),
         });
     }
-    // With too few runs the answer itself says so.
-    if too_few(&family).is_none() {
-        parts.extend(why_open(&family));
-    }
+    parts.extend(why_open(&family));
     parts.join("; ")
 }
 
