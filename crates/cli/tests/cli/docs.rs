@@ -85,7 +85,7 @@ impl World {
             Some(0) => true,
             // Whether a limit is met depends on the machine.
             Some(3) => judges(&["--gate", "--abort-when", "--fail-if"]),
-            Some(4) => judges(&["--require-valid"]),
+            Some(4) => judges(&["--require-valid", "--fail-if"]),
             _ => false,
         };
         if is_right { Ok(()) } else { Err(format!("{command}: {finished:?}")) }

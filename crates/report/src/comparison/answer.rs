@@ -86,15 +86,17 @@ fn open_words(open: &[&MeasureContrast], is_all: bool) -> Option<String> {
     })
 }
 
-/// That no measure has runs enough, said once.
+/// That no measure has runs enough, said once: of the one that has most.
 fn too_few(family: &[&MeasureContrast]) -> Option<String> {
-    let first = family.first()?;
-    let is_short = |it: &&MeasureContrast| {
-        it.comparison.reason == Some(Reason::TooFewRepeats)
-            && (it.comparison.base.n, it.comparison.new.n)
-                == (first.comparison.base.n, first.comparison.new.n)
+    let is_short = |it: &&&MeasureContrast| it.comparison.reason == Some(Reason::TooFewRepeats);
+    let is_short_or_bare = |it: &&MeasureContrast| {
+        is_short(&it) || it.comparison.reason == Some(Reason::NothingMeasured)
     };
-    family.iter().all(is_short).then(|| reason_words(&first.comparison)).flatten()
+    if !family.iter().all(is_short_or_bare) {
+        return None;
+    }
+    let runs = |it: &&&MeasureContrast| it.comparison.base.n + it.comparison.new.n;
+    reason_words(&family.iter().filter(is_short).max_by_key(runs)?.comparison)
 }
 
 /// `p50 +5.4 % (+4.6 to +6.2 %)`
@@ -126,9 +128,12 @@ fn within(alike: &[&MeasureContrast]) -> String {
     format!(" within {:.1} %", (widest * 1000.0).ceil().max(1.0) / 10.0)
 }
 
-/// How sure the answer on a case is, in one line.
+/// How sure the answer on a case is, in one line. With too few runs the answer itself says all.
 pub(super) fn confidence(case: &CaseContrast, settings: &Settings) -> String {
     let family = case.family();
+    if too_few(&family).is_some() {
+        return String::new();
+    }
     let mut parts = Vec::new();
     if family.iter().any(|it| it.comparison.interval.is_some()) {
         let sure = sure_words(settings.confidence);
@@ -145,10 +150,7 @@ pub(super) fn confidence(case: &CaseContrast, settings: &Settings) -> String {
             false => format!("{some}{base} and {new} runs"),
         });
     }
-    // With too few runs the answer itself says so.
-    if too_few(&family).is_none() {
-        parts.extend(why_open(&family));
-    }
+    parts.extend(why_open(&family));
     parts.join("; ")
 }
 
@@ -251,17 +253,20 @@ pub(super) fn judged_sentence(judged: &Judged) -> String {
         }
         _ => String::new(),
     };
-    match (judged.outcome, judged.change) {
-        (Outcome::Undecided, None) => format!("{case}{measure}{note}"),
-        (Outcome::Undecided, _) => {
+    match (judged.outcome, judged.change, judged.note.as_deref()) {
+        (Outcome::Undecided, None, Some(note)) if note.starts_with(&measure) => {
+            format!("{case}{note}")
+        }
+        (Outcome::Undecided, None, _) => format!("{case}{measure}{note}"),
+        (Outcome::Undecided, ..) => {
             format!("{case}{measure}{change}{known} may be {beyond} {limit}{note}")
         }
         // Success decides whatever the speed.
-        (Outcome::Failed, _) if judged.note.is_some() && !is_beyond(judged) => {
+        (Outcome::Failed, ..) if judged.note.is_some() && !is_beyond(judged) => {
             format!("{case}{measure}{change}{note}")
         }
-        (Outcome::Failed, _) => format!("{case}{measure}{change} is {beyond} {limit}{note}"),
-        (Outcome::Passed, _) => format!("{case}{measure}{change} is not {beyond} {limit}{note}"),
+        (Outcome::Failed, ..) => format!("{case}{measure}{change} is {beyond} {limit}{note}"),
+        (Outcome::Passed, ..) => format!("{case}{measure}{change} is not {beyond} {limit}{note}"),
     }
 }
 

@@ -128,7 +128,7 @@ fn limits(contrast: &Contrast, page: &mut String) {
 }
 
 fn of_case(case: &CaseContrast, contrast: &Contrast, page: &mut String) {
-    page.push_str("<section>\n");
+    page.push_str("<section class=\"case\">\n");
     if contrast.cases.len() > 1 {
         let name = clipped(&case_name(&case.server, &case.load));
         push(page, format_args!("<h2>{}</h2>\n", Escaped(&name)));

@@ -39,7 +39,8 @@ fn write_blocks(blocks: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
 fn blocks(contrast: &Contrast) -> Vec<Vec<String>> {
     let mut blocks = vec![verdict(contrast), answer(contrast)];
     if let [case] = contrast.cases.as_slice() {
-        blocks.push(vec![prose(&confidence(case, &contrast.settings))]);
+        let confidence = Some(confidence(case, &contrast.settings)).filter(|it| !it.is_empty());
+        blocks.push(confidence.iter().map(|text| prose(text)).collect());
     }
     blocks.extend([limits(contrast), sides(contrast)]);
     for case in &contrast.cases {

@@ -48,7 +48,9 @@ fn head(contrast: &Contrast, style: Style) -> Vec<String> {
             let color = color(case.decision);
             lines.extend(painted("", &answer.word, &answer.sentence, color, style));
             let confidence = printable(&confidence(case, &contrast.settings));
-            lines.extend(wrap("  ", "  ", &confidence, style.columns()));
+            if !confidence.is_empty() {
+                lines.extend(wrap("  ", "  ", &confidence, style.columns()));
+            }
         }
         _ => lines.push(count_sentence(contrast)),
     }

@@ -50,7 +50,7 @@ fn limits_are_kept_broken_or_undecided_by_where_the_true_change_lies() {
         ("p99>+10%", &steady[..], by(&steady, 120), Failed, None),
         ("p99>+10%", &steady, by(&steady, 105), Passed, None),
         ("p99>+10%", &steady, by(&steady, 80), Passed, None),
-        // Beyond the limit as measured, and within it as far as anybody knows; and the other way.
+        // Beyond the limit as measured, and perhaps within it; and the other way.
         ("p99>+5%", &steady, by(&steady, 106), Undecided, hides),
         ("p99>+5%", &steady, by(&steady, 104), Undecided, hides),
         ("rate<-10%", &steady, by(&steady, 120), Failed, None),
