@@ -5,11 +5,15 @@
 //! the mistake only in the first has reported it. One that mentions it in both cries wolf, which is
 //! worth as much as silence.
 //!
+//! To be told is one half. The other is what [`claims`](crate::claims) judges: that the truth lies
+//! where the tester says.
+//!
 //! For a tester that judges its own figures, the rule reads its causes, unless it calls them valid.
 //! For any other it reads every line and every string of JSON that the tester printed or wrote. It
 //! knows English words, because all testers here use English. A line that denies the mistake ("0
 //! dropped", "not throttled") reports nothing.
 
+use plimsoll_core::doubt::Figure;
 use serde_json::Value;
 
 use crate::judge::{Judgement, Unit, printed};
@@ -24,9 +28,9 @@ pub struct Topic {
     pub tells: &'static [&'static str],
     /// Words that do so only in a line of alarm, as `cpu` in "warning: cpu 100 %"; lower case.
     pub names: &'static [&'static str],
-    /// Whether a tester that judges its own figures has to doubt them for it. Otherwise it may tell
-    /// in any way.
-    pub is_doubt: bool,
+    /// The figures that a tester puts in doubt by telling. Empty: what is told is a fact, and no
+    /// doubt of a figure.
+    pub figures: &'static [Figure],
 }
 
 /// Words that make a line one of alarm.
@@ -109,7 +113,7 @@ pub fn judge(topic: &Topic, experiment: &Reading, control: &Reading) -> Judgemen
 #[must_use]
 pub fn word_of(topic: &Topic, reading: &Reading) -> Option<&'static str> {
     let mut causes = reading.causes.iter().map(|cause| cause.to_lowercase());
-    if topic.is_doubt && reading.verdict.is_some() {
+    if !topic.figures.is_empty() && reading.verdict.is_some() {
         let is_doubted = reading.is_doubted() == Some(true);
         return causes.find_map(|cause| cause_word(topic, &cause)).filter(|_| is_doubted);
     }
@@ -205,8 +209,12 @@ fn leaves(value: &Value, name: &str, out: &mut Vec<String>) {
 mod tests {
     use super::*;
 
-    const CPU: Topic =
-        Topic { expected: "a lack of CPU", tells: &["throttl"], names: &["cpu"], is_doubt: true };
+    const CPU: Topic = Topic {
+        expected: "a lack of CPU",
+        tells: &["throttl"],
+        names: &["cpu"],
+        figures: &[Figure::Response],
+    };
 
     fn text(text: &str) -> Reading {
         Reading { text: text.to_owned(), ..Reading::default() }
@@ -286,7 +294,7 @@ mod tests {
 
     #[test]
     fn what_is_no_doubt_may_be_told_with_a_verdict_that_is_valid() {
-        let topic = Topic { is_doubt: false, ..CPU };
+        let topic = Topic { figures: &[], ..CPU };
         assert_eq!(word_of(&topic, &verdict("valid", "")), Some("throttl"));
         assert_eq!(word_of(&CPU, &verdict("valid", "")), None);
     }

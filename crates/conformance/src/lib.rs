@@ -11,6 +11,7 @@
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 
+pub mod claims;
 pub mod doubts;
 pub mod experiments;
 pub mod findings;

@@ -1,13 +1,16 @@
-//! Whether the tester notices its own faults: no CPU, pauses, its own output, its memory, its
-//! clock.
+//! Whether the tester notices its own faults (no CPU, pauses, its own output, its memory, its
+//! clock), and doubts the figures that they touch and no others.
 
 use super::Experiment;
 use super::place::Quota;
+use crate::claims::{Claims, Tolerance, both};
 use crate::doubts::{self, Topic};
 use crate::harness::{Action, Bench, Pin, Run, Sample, Setup, Subject};
-use crate::judge::{Checks, Judgement, Unit, said};
-use crate::oracle::Mode;
+use crate::judge::{Checks, Judgement, Unit, quantile_of, said};
+use crate::oracle::{Log, Mode};
 use crate::tool::{Ask, Need, Reading};
+use plimsoll_core::clock::Clock;
+use plimsoll_core::doubt::Figure;
 
 pub(super) const ALL: [Experiment; 8] = [
     Experiment {
@@ -16,9 +19,10 @@ pub(super) const ALL: [Experiment; 8] = [
         title: "A tester without CPU blames the server",
         method: "20 000 requests/s for 3 s over 50 connections, the tester in a control group that \
                  has 20 ms of CPU in each 100 ms; in the control 1000 requests/s and no group",
-        truth: "it is kept from running most of the time; in the control it is not",
-        tolerance: "it has to doubt its figures, Plimsoll to call them invalid, and to name CPU, \
-                    throttling or itself, and not in the control",
+        truth: "it is kept from running most of the time; in the control it is not; the oracle \
+                answers as fast as its log says",
+        tolerance: "it has to name CPU, throttling or itself, and not in the control; p50, p75 \
+                    and p99 as it gives or doubts them: 3 % and 3 ms; responses 2 %",
         needs_quiet: true,
         run: throttled,
     },
@@ -29,7 +33,8 @@ pub(super) const ALL: [Experiment; 8] = [
         method: "60 000 requests/s for 3 s over 50 connections, tester and oracle on one CPU; in \
                  the control 1000 requests/s and a CPU each",
         truth: "one CPU is too little for both; in the control there is plenty",
-        tolerance: "it has to doubt its figures and name CPU or itself, and not in the control",
+        tolerance: "it has to doubt its figures and name CPU or itself, and not in the control; \
+                    responses 2 %",
         needs_quiet: true,
         run: shared_cpu,
     },
@@ -39,9 +44,10 @@ pub(super) const ALL: [Experiment; 8] = [
         title: "A pause of the tester is blamed on the server",
         method: "1000 requests/s for 4 s over 50 connections; the tester is stopped for 500 ms, in \
                  the control it is not",
-        truth: "it did not run for 500 ms",
-        tolerance: "it has to doubt its figures and name the pause, and not in the control; \
-                    Plimsoll its length, 450 ms to 600 ms",
+        truth: "it did not run for 500 ms; the oracle answers as fast as its log says",
+        tolerance: "it has to name the pause, and not in the control; p50, p75, p99 and p99.9 as \
+                    it gives or doubts them: 3 % and 3 ms; responses 2 % and in no doubt; \
+                    Plimsoll must not doubt rate and p50, and has to give the length within 10 %",
         needs_quiet: true,
         run: paused,
     },
@@ -51,9 +57,11 @@ pub(super) const ALL: [Experiment; 8] = [
         title: "Short pauses of the tester go unnoticed in a closed loop",
         method: "10 connections, closed loop, 3 s; each is answered in 5 ms; the tester is stopped \
                  eight times for 85 ms, in the control it is not",
-        truth: "it did not run for 680 ms of 3 s",
-        tolerance: "it has to doubt its figures and name the pauses, and not in the control; \
-                    Plimsoll has to call them invalid, and say their sum within 10 %",
+        truth: "it did not run for 680 ms of 3 s; the oracle answers as fast as its log says, and \
+                as many each second as in the control",
+        tolerance: "it has to name the pauses, and not in the control; p50, p75 and p99 as it \
+                    gives or doubts them: 3 % and 3 ms; the rate likewise: 10 %; responses 2 % \
+                    and in no doubt; Plimsoll has to give the sum within 10 %",
         needs_quiet: true,
         run: short_pauses,
     },
@@ -118,15 +126,41 @@ const NO_CPU: Topic = Topic {
         "had no cpu",
     ],
     names: &["cpu", "quota", "the tester itself", "load generator", "client"],
-    is_doubt: true,
+    figures: &[Figure::Response, Figure::Service, Figure::Achieved],
 };
 
 const PAUSE: Topic = Topic {
     expected: "a doubt that names the pause",
     tells: &["did not run", "was paused", "pauses", "was stopped", "suspended", "blocked for"],
     names: &["pause", "stopped"],
-    is_doubt: true,
+    figures: &[Figure::Response, Figure::Service, Figure::Achieved],
 };
+
+/// How far times may lie from those of the oracle's log: the kernel and two processes come on top.
+const TIMES: Tolerance = Tolerance { share: 0.03, more: 0.003 };
+const RATE: Tolerance = Tolerance { share: 0.1, more: 0.0 };
+/// Some end with requests under way, which the oracle has answered.
+const COUNTS: Tolerance = Tolerance { share: 0.02, more: 0.0 };
+
+/// Checks these quantiles of both clocks and the number of responses against the oracle's log.
+fn check_log(checks: &mut Checks, claims: &Claims<'_>, log: &Log, qs: &[f64]) {
+    let own_s = log.service_s();
+    for q in qs {
+        let Some(truth_s) = quantile_of(&own_s, *q) else { continue };
+        for clock in [Clock::Response, Clock::Service] {
+            claims.quantile(checks, (clock, *q), truth_s, TIMES);
+        }
+    }
+    claims.completed(checks, own_s.len(), COUNTS);
+}
+
+/// Whether a tester told of it, and whether the truth lies where it says in every figure.
+fn judge_claims(topic: &Topic, run: &Run, control: &Reading, qs: &[f64]) -> Judgement {
+    let claims = Claims::of(topic, &run.reading, control);
+    let mut checks = Checks::default();
+    check_log(&mut checks, &claims, &run.log, qs);
+    both(doubts::judge(topic, &run.reading, control), checks)
+}
 
 fn at_rate(rate_rps: f64, connections: u32, load_s: f64) -> Setup {
     let ask =
@@ -154,25 +188,15 @@ fn throttled(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
         return Ok(Judgement::unmeasured("it needed so little CPU that it was not throttled"));
     }
     let control = bench.hear(subject, &easy())?;
-    Ok(judge_invalid(&NO_CPU, &run.reading, &control.reading))
+    Ok(judge_claims(&NO_CPU, &run, &control.reading, &[0.5, 0.75, 0.99]))
 }
 
 fn shared_cpu(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let load_s = bench.pick(3.0, 2.0);
     let together = Setup { pin: Pin::Together, least: STARVED, ..at_rate(60_000.0, 50, load_s) };
     let (run, control) = (bench.hear(subject, &together)?, bench.hear(subject, &easy())?);
-    Ok(doubts::judge(&NO_CPU, &run.reading, &control.reading))
-}
-
-/// A doubt; of a tester that judges its figures, nothing less than that they are invalid.
-fn judge_invalid(topic: &Topic, reading: &Reading, control: &Reading) -> Judgement {
-    let outcome = doubts::judge(topic, reading, control);
-    match (&outcome, &reading.verdict) {
-        (Judgement::Pass { figure }, Some(verdict)) if verdict != "invalid" => {
-            Judgement::fail(figure, "invalid")
-        }
-        _ => outcome,
-    }
+    // The oracle is short of CPU as well, so its log does not have the true times.
+    Ok(judge_claims(&NO_CPU, &run, &control.reading, &[]))
 }
 
 /// A load with these stops of the tester, and one without.
@@ -193,8 +217,13 @@ fn with_pauses(
 fn paused(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
     let actions = vec![(1.5, Action::StopTester), (2.0, Action::ContinueTester)];
     let (run, control) = with_pauses(bench, subject, actions, &at_rate(1000.0, 50, 4.0))?;
-    let outcome = doubts::judge(&PAUSE, &run.reading, &control.reading);
-    Ok(with_length(outcome, &run.reading, run.stopped_s()))
+    let outcome = judge_claims(&PAUSE, &run, &control.reading, &[0.5, 0.75, 0.99, 0.999]);
+    let claims = Claims::of(&PAUSE, &run.reading, &control.reading);
+    let mut checks = Checks::default();
+    // At a rate a pause delays an eighth of the requests, and none of them gets lost.
+    claims.are_certain(&mut checks, &[Figure::Counts, Figure::Achieved, Figure::Offered]);
+    claims.is_certain(&mut checks, (Clock::Response, 0.5));
+    Ok(with_length(both(outcome, checks), &run.reading, run.stopped_s()))
 }
 
 fn short_pauses(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
@@ -206,8 +235,18 @@ fn short_pauses(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement
     let setup = Setup { least: 500, ..Setup::new(ask, Mode::delay_ns(5_000_000)) };
     let actions = (0..8).flat_map(stop).collect();
     let (run, control) = with_pauses(bench, subject, actions, &setup)?;
-    let outcome = judge_invalid(&PAUSE, &run.reading, &control.reading);
-    Ok(with_length(outcome, &run.reading, run.stopped_s()))
+    let outcome = judge_claims(&PAUSE, &run, &control.reading, &[0.5, 0.75, 0.99]);
+    let claims = Claims::of(&PAUSE, &run.reading, &control.reading);
+    let mut checks = Checks::default();
+    claims.are_certain(&mut checks, &[Figure::Counts]);
+    claims.rate(&mut checks, rate_rps(&control.log), RATE);
+    Ok(with_length(both(outcome, checks), &run.reading, run.stopped_s()))
+}
+
+/// How many requests the oracle saw each second.
+fn rate_rps(log: &Log) -> f64 {
+    let arrivals_s = log.arrivals_s();
+    arrivals_s.len() as f64 / arrivals_s.last().copied().unwrap_or(0.0).max(0.1)
 }
 
 /// The outcome, where the tester told of the pauses also by how long Plimsoll says they were.

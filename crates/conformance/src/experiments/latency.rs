@@ -1,11 +1,14 @@
 //! Whether latencies are what users would have seen: stalls, queues, timeouts, the end of a run.
 
 use super::Experiment;
+use crate::claims::{Claims, Tolerance, both};
 use crate::doubts::{self, Topic};
 use crate::harness::{Action, Bench, Setup, Subject};
 use crate::judge::{Checks, Judgement, Unit, printed, quantile, quantile_name, quantile_of, said};
 use crate::oracle::{Act, Log, Mode};
 use crate::tool::{Ask, Need, Reading};
+use plimsoll_core::clock::Clock;
+use plimsoll_core::doubt::Figure;
 
 pub(super) const ALL: [Experiment; 7] = [
     Experiment {
@@ -39,7 +42,8 @@ pub(super) const ALL: [Experiment; 7] = [
         truth: "10 connections carry 20 requests/s: most requests wait for a connection; in the \
                 control none does",
         tolerance: "it has to say that its connections, or it itself, were the limit, and not in \
-                    the control",
+                    the control; the service p50 500 ms, 3 % and 3 ms, where it has one; Plimsoll \
+                    must not doubt that, counts and rate",
         needs_quiet: true,
         run: few_connections,
     },
@@ -164,14 +168,25 @@ fn few_connections(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgem
     let fast = Setup { mode: Mode::default(), ..slow_answers(10, 1.0, Vec::new()) };
     let (run, control) = (bench.hear(subject, &slow)?, bench.hear(subject, &fast)?);
     let opened = run.log.connections.len().max(control.log.connections.len()) as u64;
-    Ok(judge_limited(&run.reading, &control.reading, opened))
+    let claims = Claims::of(&FEW_CONNECTIONS, &run.reading, &control.reading);
+    let mut checks = Checks::default();
+    claims.quantile(
+        &mut checks,
+        (Clock::Service, 0.5),
+        0.5,
+        Tolerance { share: 0.03, more: 0.003 },
+    );
+    // What was sent is measured as well as ever.
+    claims.are_certain(&mut checks, &[Figure::Counts, Figure::Achieved]);
+    claims.is_certain(&mut checks, (Clock::Service, 0.5));
+    Ok(both(judge_limited(&run.reading, &control.reading, opened), checks))
 }
 
 const FEW_CONNECTIONS: Topic = Topic {
     expected: "a word of the connections as the limit",
     tells: &["insufficient", "falling behind", "dropped", "not reached", "backlog"],
     names: &["connection", "workers", "vus"],
-    is_doubt: true,
+    figures: &[Figure::Load],
 };
 
 fn judge_limited(reading: &Reading, control: &Reading, opened: u64) -> Judgement {

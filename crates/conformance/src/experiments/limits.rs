@@ -39,13 +39,13 @@ const FILES: Topic = Topic {
     tells: &["open files", "file descriptor", "too many", "ulimit", "nofile", "rlimit"],
     names: &[],
     // It is a refusal; there are no figures to doubt.
-    is_doubt: false,
+    figures: &[],
 };
 const PORTS: Topic = Topic {
     expected: "ports named as the tester's own limit",
     tells: &["local port", "free port", "port range", "addrnotavail", "assign requested address"],
     names: &[],
-    is_doubt: false,
+    figures: &[],
 };
 
 /// A network with 100 local ports.

@@ -12,6 +12,7 @@ use crate::judge::{Checks, Judgement, Unit, quantile};
 use crate::oracle::{Log, Mode};
 use crate::tool::{Ask, Need, Reading, Resolve};
 use plimsoll_core::Phase;
+use plimsoll_core::doubt::Figure;
 use plimsoll_lab::testers::text::{number, seconds};
 
 pub(super) const ALL: [Experiment; 8] = [
@@ -170,7 +171,7 @@ const LOST: Topic = Topic {
     expected: "a word about connections that were lost",
     tells: &["queue was full", "queue of new", "sent again", "retransmi", "dropped connection"],
     names: &[],
-    is_doubt: true,
+    figures: &[Figure::Response, Figure::Connections],
 };
 
 fn judge_connects(reading: &Reading, log: &Log) -> Result<Judgement, Judgement> {
@@ -371,7 +372,7 @@ const SKEW: Topic = Topic {
     tells: &["connections differ", "skew", "uneven", "imbalance", "unfair"],
     names: &["per connection", "each connection", "between connections"],
     // It is the server's doing.
-    is_doubt: false,
+    figures: &[],
 };
 
 fn judge_skew(reading: &Reading, control: &Reading) -> Judgement {

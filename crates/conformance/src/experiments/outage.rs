@@ -1,11 +1,13 @@
 //! Whether a closed loop shows that its server was gone.
 
 use super::Experiment;
+use crate::claims::Claims;
 use crate::doubts::{self, Told, Topic};
 use crate::harness::{Action, Bench, Run, Setup, Subject};
 use crate::judge::{Checks, Judgement, Unit};
 use crate::oracle::Mode;
 use crate::tool::{Ask, Need, Reading};
+use plimsoll_core::doubt::Figure;
 
 pub(super) const ALL: [Experiment; 1] = [Experiment {
     name: "outage",
@@ -17,7 +19,8 @@ pub(super) const ALL: [Experiment; 1] = [Experiment {
              conditions",
     truth: "for 2 s of 5 s nobody was served; in the control everybody was",
     tolerance: "1 % of the requests failed, or words that name it, or (without a condition) an \
-                exit code; the condition fails; none of these in the control",
+                exit code; the condition fails; none of these in the control; Plimsoll must not \
+                doubt counts and rate",
     needs_quiet: false,
     run: outage,
 }];
@@ -37,7 +40,7 @@ const OUTAGE: Topic = Topic {
         "server was gone",
     ],
     names: &["refused", "reach"],
-    is_doubt: true,
+    figures: &[Figure::Load, Figure::Response, Figure::Service, Figure::Achieved],
 };
 
 /// The share of requests that failed from which on a figure of errors shows an outage.
@@ -102,6 +105,9 @@ fn judge_outage(run: &Run, control: &Run, has_condition: bool) -> Judgement {
     if has_condition {
         checks.holds(has_ended_so, "", "the condition fails");
     }
+    // Counts and the rate are of what was served, outage or not.
+    let claims = Claims::of(&OUTAGE, &run.reading, &control.reading);
+    claims.are_certain(&mut checks, &[Figure::Counts, Figure::Achieved]);
     checks.outcome()
 }
 

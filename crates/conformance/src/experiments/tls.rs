@@ -94,7 +94,7 @@ const FALLBACK: Topic = Topic {
     ],
     names: &["http/1.1", "http/2", "alpn"],
     // It is the server's doing.
-    is_doubt: false,
+    figures: &[],
 };
 
 fn silent_fallback(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {

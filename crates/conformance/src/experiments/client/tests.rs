@@ -1,6 +1,7 @@
 //! The judges of the tester itself, on hand-made readings.
 
 use super::*;
+use crate::oracle::Entry;
 
 fn passes(outcome: &Judgement) -> bool {
     matches!(outcome, Judgement::Pass { .. })
@@ -14,29 +15,38 @@ fn told(verdict: Option<&str>, cause: &str) -> Reading {
     }
 }
 
+/// A run of this reading in which the oracle answered 1000 requests within 100 µs each.
+fn run(reading: Reading) -> Run {
+    let entry = |i: u64| Entry {
+        received_ns: i * 1_000_000,
+        sent_ns: i * 1_000_000 + 100_000,
+        ..Entry::default()
+    };
+    let log = Log { entries: (0..1000).map(entry).collect(), ..Log::default() };
+    Run { reading, log, ..Run::default() }
+}
+
+fn judged(topic: &Topic, reading: Reading, control: &Reading) -> bool {
+    passes(&judge_claims(topic, &run(reading), control, &[0.5, 0.99]))
+}
+
 #[test]
 fn a_starved_tester_says_so() {
     let easy = told(Some("valid"), "");
-    let judged = |verdict, cause, worst: bool| {
-        let reading = told(verdict, cause);
-        let judge = if worst { judge_invalid } else { doubts::judge };
-        passes(&judge(&NO_CPU, &reading, &easy))
-    };
-    assert!(judged(Some("invalid"), "the CPU quota kept it from running", true));
-    assert!(!judged(Some("suspect"), "the CPU quota kept it from running", true));
-    assert!(judged(Some("suspect"), "the CPU quota kept it from running", false));
+    let judged = |verdict, cause| judged(&NO_CPU, told(Some(verdict), cause), &easy);
+    assert!(judged("invalid", "the CPU quota kept it from running"));
     let shared = "a worker was ready to run and had no CPU for 34 % of the time: give it another";
-    assert!(judged(Some("suspect"), shared, false), "'no CPU' is what there was, no denial");
-    assert!(!judged(Some("valid"), "the CPU quota kept it from running", false));
-    assert!(!judged(Some("invalid"), "too few connections", true), "another cause");
+    assert!(judged("suspect", shared), "'no CPU' is what there was, no denial");
+    assert!(!judged("valid", "the CPU quota kept it from running"));
+    assert!(!judged("invalid", "too few connections"), "another cause");
     let wolf = told(Some("invalid"), "the CPU quota kept it from running");
-    assert!(!passes(&judge_invalid(&NO_CPU, &wolf, &wolf)), "it says so of any run");
+    assert!(!passes(&judge_claims(&NO_CPU, &run(wolf.clone()), &wolf, &[])), "it always says so");
 }
 
 #[test]
 fn a_tester_without_a_verdict_is_heard() {
     let said = |text: &str| Reading { text: text.to_owned(), ..Reading::default() };
-    let judged = |text: &str| passes(&judge_invalid(&NO_CPU, &said(text), &said("CPU 3 %")));
+    let judged = |text: &str| judged(&NO_CPU, said(text), &said("CPU 3 %"));
     assert!(judged("warning: the CPU was the limit (CPU 100 %), figures are unreliable"));
     assert!(judged("WARNING 93% of sleep were falling behind"));
     assert!(!judged("CPU 100 %"));
@@ -46,11 +56,22 @@ fn a_tester_without_a_verdict_is_heard() {
 #[test]
 fn a_pause_is_named() {
     let easy = told(Some("valid"), "");
-    let judged =
-        |verdict, cause| passes(&doubts::judge(&PAUSE, &told(Some(verdict), cause), &easy));
+    let judged = |verdict, cause| judged(&PAUSE, told(Some(verdict), cause), &easy);
     assert!(judged("suspect", "the tester did not run for 500 ms"));
     assert!(!judged("valid", "the tester did not run for 500 ms"));
     assert!(!judged("suspect", "late"));
+}
+
+#[test]
+fn a_warning_of_times_does_not_excuse_counts() {
+    let warned = |completed| Reading {
+        completed: Some(completed),
+        quantiles: vec![(0.5, 0.2), (0.99, 0.4)],
+        ..told(None, "the tester was paused: stopped for 400 ms")
+    };
+    let easy = told(None, "");
+    assert!(judged(&PAUSE, warned(1000), &easy));
+    assert!(!judged(&PAUSE, warned(900), &easy));
 }
 
 #[test]

@@ -102,7 +102,7 @@ const LIMIT: Topic = Topic {
         "fewer streams",
     ],
     names: &["stream"],
-    is_doubt: false,
+    figures: &[],
 };
 
 const STREAMS: u32 = 50;

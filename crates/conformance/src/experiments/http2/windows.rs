@@ -52,7 +52,7 @@ const WINDOW: Topic = Topic {
     expected: "sending apart from waiting, or a word of the window",
     tells: &["flow control", "flow-control", "window_update", "server's window", "peer's window"],
     names: &["window"],
-    is_doubt: false,
+    figures: &[],
 };
 
 fn upload_window(bench: &Bench, subject: &Subject) -> Result<Judgement, Judgement> {
