@@ -204,6 +204,8 @@ mod tests {
         verdict: valid
         gates: 2
         gates_failed: 1
+        gates_undecided: 0
+        in_doubt: ≥response_mean_us ±response_stdev_us
         interrupted: true
         aborted: errors>1% FOR 3s
         elapsed_s: 4
@@ -252,7 +254,7 @@ mod tests {
         service_p99_99_us: 5059.029
         service_max_us: 5059.029
         service_count: 4000
-        errors: 0
+        errors: 57
         sent_bytes: 180000
         received_bytes: 624000
         tester_cpu_cores: 0.0300
