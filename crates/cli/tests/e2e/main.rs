@@ -6,6 +6,7 @@
 //! `PLIMSOLL_E2E=require` in the environment it fails, unless `PLIMSOLL_E2E_OPTIONAL=h2spec` names
 //! the program.
 
+mod busy_host;
 mod counts;
 mod demo;
 mod dialects;
