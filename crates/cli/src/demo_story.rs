@@ -47,10 +47,10 @@ fn loaded(asked: &Asked) -> String {
          second for {}, over {} connections. The server answers at once, but {} after its start \
          it stood still for {}.",
         format_rate(asked.rate_uhz as f64 / 1e6),
-        format_duration(asked.duration_ns),
+        length(asked.duration_ns),
         asked.connections,
-        format_duration(asked.stall_at_ns),
-        format_duration(asked.stall_ns),
+        length(asked.stall_at_ns),
+        length(asked.stall_ns),
     )
 }
 
@@ -70,11 +70,11 @@ fn waited(asked: &Asked, open: &RunResult) -> String {
          {}, and p99 is {}.",
         slow(&latency.response),
         format_count(latency.response.count()),
-        format_duration(long_ns),
+        length(long_ns),
         p99(&latency.response),
         asked.connections,
         slow(&latency.service),
-        format_duration(long_ns),
+        length(long_ns),
         p99(&latency.service),
     )
 }
@@ -100,6 +100,13 @@ fn peak(point: &Point) -> String {
 
 fn slowest_ns(point: &Point) -> u64 {
     point.response.unpack().max_ns().unwrap_or(0)
+}
+
+/// A length of time as prose has it: `300 ms`.
+fn length(ns: u64) -> String {
+    let text = format_duration(ns);
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    format!("{} {}", &text[..unit], &text[unit..])
 }
 
 fn p99(times: &plimsoll_core::Histogram) -> String {
@@ -143,11 +150,11 @@ mod tests {
         let told = story(&asked, &open, &closed);
         let text = told.paragraphs.join("\n");
         for part in [
-            "200 requests per second for 4s, over 3 connections",
-            "1500ms after its start it stood still for 500ms",
+            "200 requests per second for 4 s, over 3 connections",
+            "1500 ms after its start it stood still for 500 ms",
             "about 100 requests came due",
-            "100 of 800 took longer than 50ms, and p99 is 300 ms",
-            "3 took longer than 50ms, and p99 is 1.00 ms",
+            "100 of 800 took longer than 50 ms, and p99 is 300 ms",
+            "3 took longer than 50 ms, and p99 is 1.00 ms",
             "closed loop of 1 234 requests: p99 2.00 ms",
         ] {
             assert!(text.contains(part), "{part}: {text}");

@@ -33,7 +33,7 @@ fn the_demo_ends_with_a_report_a_lesson_and_a_page_that_a_browser_shows() {
     // The story comes first, with the figures of this run and links to charts that are there.
     let (story, report) = page.split_once("</section>").expect("a section");
     let story = story.split_once("class=\"story\"").expect("a story").1;
-    for word in ["1 000 requests per second", "stood still for 300ms", "took longer than", "p99"] {
+    for word in ["1 000 requests per second", "stood still for 300 ms", "took longer than", "p99"] {
         assert!(story.contains(word), "no {word} in {story}");
     }
     let links: Vec<&str> = story.split("href=\"#").skip(1).collect();
