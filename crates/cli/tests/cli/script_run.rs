@@ -363,7 +363,7 @@ fn messages_and_gates_show_no_secret_of_a_url() {
     assert!(shown.stderr.contains("canary"), "{shown:?}");
 }
 
-/// What README.md, gates.md and from-k6.md say of scripts. WebSockets have tests of their own below.
+/// What README.md, gates.md and from-k6.md say of scripts. WebSockets have their own tests below.
 #[test]
 fn gates_on_custom_metrics_and_live_outputs_work_as_the_pages_say() {
     let receiver = Peer::answering(|_| Answer::Say("HTTP/1.1 204 No Content\r\n\r\n"));
@@ -404,7 +404,8 @@ fn calls_and_sockets_are_counted_beside_requests() {
          export const options = { vus: 1, iterations: 2 };
          export default function () {
            http.get(`${BASE}/`);
-           if (__ITER == 0) client.connect(BASE.replace('http://', ''), { plaintext: true, reflect: true });
+           const address = BASE.replace('http://', '');
+           if (__ITER == 0) client.connect(address, { plaintext: true, reflect: true });
            client.invoke('grpc.testing.TestService/EmptyCall', {});
            ws.connect(`${BASE.replace('http', 'ws')}/ws`, null, (s) => s.on('open', () => s.close()));
          }",

@@ -181,6 +181,7 @@ impl Dice<'_> {
                 cut_off: self.count(),
                 calls: self.count(),
                 sockets: self.count(),
+                answered_beside: 0,
             },
         }
     }

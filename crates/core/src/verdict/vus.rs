@@ -107,8 +107,8 @@ pub(super) fn left_out(e: &Evidence) -> Option<Cause> {
         return None;
     }
     let text = format!(
-        "the script used {}, counted beside the requests; rates and times are of requests alone, and \
-         `plimsoll k6 run` shows those of the others",
+        "the script used {}, counted beside the requests; rates and times are of requests alone, \
+         and `plimsoll k6 run` shows those of the others",
         parts.join(" and "),
     );
     note("left_out", text)
