@@ -3,9 +3,10 @@
 //!
 //! The clock moves only in [`Driver::wait`], with each look at it where work takes time
 //! ([`SimOptions::work_ns`]), with each call that sends or connects where that does
-//! ([`SimOptions::call_ns`]), and with each event where [`SimOptions::readiness`] is set;
-//! everything else done between two waits takes no time. At the other end of a connection is a listener of the same driver or a
-//! scripted [`Peer`], and [`SimOptions`] says what goes wrong on the way.
+//! ([`SimOptions::call_ns`]), and with each event where [`SimOptions::readiness`] is set.
+//! Everything else done between two waits takes no time. At the other end of a connection is a
+//! listener of the same driver or a scripted [`Peer`], and [`SimOptions`] says what goes wrong on
+//! the way.
 //!
 //! Absent on purpose: real files, real time and threads. A wait that nothing could ever end is an
 //! error here, since it would be a hang with a real kernel.

@@ -161,7 +161,7 @@ impl<D: Driver> Server<D> {
         let until_ns = until_ns.min(self.timers.next_ns()).min(deadline_ns);
         let now_ns = self.wire.driver.wait(until_ns)?;
         while let Some((at_ns, event)) = self.wire.driver.next() {
-            // A send has the time at which the kernel had taken it; what follows from it is done now.
+            // A send has the time at which the kernel had taken it, but what follows is done now.
             self.handle(at_ns.max(now_ns), event);
         }
         while let Some((due_ns, socket)) = self.timers.take_due(now_ns) {
