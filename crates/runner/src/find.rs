@@ -16,8 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use plimsoll_core::find::{
-    Document, Figures, Next, Origin, Outcome, Probe, ProbePlan, Report, Search, Turn,
-    doubt, due_in,
+    Document, Figures, Next, Origin, Outcome, Probe, ProbePlan, Report, Search, Turn, doubt, due_in,
 };
 use plimsoll_core::plan::Draft;
 use plimsoll_core::scenario::Scenarios;
@@ -236,7 +235,8 @@ impl<'a> Finder<'a> {
             });
             let recovered = match cool_down_rps {
                 Some(rate_rps) => {
-                    let most_ns = left_ns.map_or(u64::MAX, |left_ns| left_ns.saturating_sub(needs_ns(plan)));
+                    let most_ns =
+                        left_ns.map_or(u64::MAX, |left_ns| left_ns.saturating_sub(needs_ns(plan)));
                     self.cool_down(search, rate_rps, most_ns, on_news)?
                 }
                 None => true,

@@ -45,11 +45,7 @@ pub(super) fn find(mut flags: FindFlags) -> Result<ExitCode, Exit> {
     let ended = Ended {
         has_probes: !document.probes.is_empty(),
         failure,
-        code: code(
-            answer.ending,
-            answer.connections.is_some(),
-            answer.fails_connections.is_some(),
-        ),
+        code: code(answer.ending, answer.connections.is_some(), answer.fails_connections.is_some()),
         words: answer_words(&document),
     };
     end(ended, outputs, &caught, is_quiet, |outputs| write(outputs, &document))

@@ -138,7 +138,8 @@ pub fn judge(
     let growth_alpha = alpha.map_or(GROWTH_ALPHA, |it| GROWTH_ALPHA.min(it * GROWTH_PART));
     findings.push(unanswered(figures, growth_alpha));
     let time_limit_ns = objectives.iter().filter_map(Objective::time_limit_ns).min();
-    findings.extend(time_limit_ns.map(|limit_ns| backlog(figures, limit_ns, sustain_ns, growth_alpha)));
+    findings
+        .extend(time_limit_ns.map(|limit_ns| backlog(figures, limit_ns, sustain_ns, growth_alpha)));
     let outcome = findings.iter().map(|it| it.outcome).max().unwrap_or(Outcome::Unclear);
     Judgement { outcome, alpha, findings }
 }

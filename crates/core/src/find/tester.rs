@@ -207,7 +207,8 @@ mod tests {
     /// that, and many can; but not those that are far over the limit.
     #[test]
     fn what_is_left_without_the_tester_is_the_servers() {
-        let objectives = ["p99<10ms", "mean<5ms", "errors<1%"].map(|it| Objective::parse(it).unwrap());
+        let objectives =
+            ["p99<10ms", "mean<5ms", "errors<1%"].map(|it| Objective::parse(it).unwrap());
         let column = |value: u64| vec![value; 10];
         let shares = |far| Sums {
             among: column(100),

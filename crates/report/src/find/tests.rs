@@ -158,8 +158,14 @@ fn the_answer_and_its_confidence_come_first() {
     let whole = found(Settings::default(), usize::MAX, usual);
     let stopped = found(Settings::default(), 10, usual);
     for (found, parts) in [
-        (&whole, [" keeps p99<10ms", " does not; ", " is not settled", "95 % sure: shown by a hold"]),
-        (&stopped, ["the search was stopped before", "", "", "quick probes, which promise nothing"]),
+        (
+            &whole,
+            [" keeps p99<10ms", " does not; ", " is not settled", "95 % sure: shown by a hold"],
+        ),
+        (
+            &stopped,
+            ["the search was stopped before", "", "", "quick probes, which promise nothing"],
+        ),
     ] {
         let first: Vec<String> = text(found, 400).lines().take(3).map(str::to_owned).collect();
         let page = written(write_html, found);

@@ -28,7 +28,10 @@ pub(super) fn headline(found: &Document) -> (Verdict, &'static str, String) {
                 per_second(rps)
             ),
             None => {
-                format!("{} kept {met} in quick probes, which promise nothing", per_second(rate_rps))
+                format!(
+                    "{} kept {met} in quick probes, which promise nothing",
+                    per_second(rate_rps)
+                )
             }
         };
         return (Verdict::Suspect, "about", sentence);
@@ -46,7 +49,8 @@ pub(super) fn headline(found: &Document) -> (Verdict, &'static str, String) {
         }
         None => format!("{} keeps {met}; above it nothing is settled", per_second(rate_rps)),
     };
-    let is_doubted = |it: &Doubt| matches!(it, Doubt::ChangedWhileMeasured | Doubt::StallsUndecided);
+    let is_doubted =
+        |it: &Doubt| matches!(it, Doubt::ChangedWhileMeasured | Doubt::StallsUndecided);
     let look = match answer.ending {
         _ if answer.doubts.iter().any(is_doubted) => Verdict::Suspect,
         Ending::Found | Ending::AtLeast => Verdict::Valid,
@@ -67,9 +71,11 @@ fn none(found: &Document, met: &str) -> (Verdict, &'static str, String) {
         Ending::NotMonotone => {
             format!("a rate fails below one that passes, so {met} has no single load line")
         }
-        Ending::TooFewRequests => "a hold has too few requests at the rates where the line may be: \
+        Ending::TooFewRequests => {
+            "a hold has too few requests at the rates where the line may be: \
                                    give a longer --hold"
-            .to_owned(),
+                .to_owned()
+        }
         Ending::NotShown => format!(
             "no rate from {min}/s on was shown to keep {met}, nor was the lowest shown to miss it: \
              give a longer --hold"

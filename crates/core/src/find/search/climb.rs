@@ -22,7 +22,7 @@ const STALL_RESTARTS: usize = 2;
 const RESTARTS: u32 = 3;
 
 /// An upper bound that is this part of its limit is close: the climb ends there.
-const CLOSE: f64 = 0.8;
+const CLOSE: f64 = 0.75;
 
 /// Upper bounds up to this part of their limits are far from them: the climb takes two steps.
 const FAR: f64 = 0.5;
@@ -102,9 +102,8 @@ impl Search {
     /// probes that failed.
     fn top_start(&self, above_rps: f64) -> f64 {
         let step = self.settings.step;
-        let is_guide = |it: &&Probe| {
-            it.plan.purpose.guides() && it.judgement.outcome == Outcome::Fail
-        };
+        let is_guide =
+            |it: &&Probe| it.plan.purpose.guides() && it.judgement.outcome == Outcome::Fail;
         let failed = self.probes.iter().filter(is_guide);
         let lowest = failed.min_by(|a, b| a.plan.rate_rps.total_cmp(&b.plan.rate_rps));
         let guess_rps = lowest.map_or(0.0, |it| {

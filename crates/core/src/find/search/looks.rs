@@ -89,16 +89,20 @@ impl Search {
     fn is_plain(&self, figures: &Figures, judgement: &Judgement) -> bool {
         let of = |column: &[u64]| column.iter().sum::<u64>();
         if judgement.outcome == Outcome::Fail {
-            return judgement.findings.iter().any(|it| {
-                it.outcome == Outcome::Fail && it.value >= PLAIN * it.limit
-            }) && figures.objectives.iter().any(|sums| of(&sums.against) >= 10)
+            return judgement
+                .findings
+                .iter()
+                .any(|it| it.outcome == Outcome::Fail && it.value >= PLAIN * it.limit)
+                && figures.objectives.iter().any(|sums| of(&sums.against) >= 10)
                 || judgement.is_overload();
         }
         let mut judged = self.objectives.iter().zip(&figures.objectives);
         self.has_enough(figures)
             && judged.all(|(objective, sums)| match objective.is_share() {
                 true => of(&sums.near) == 0 && of(&sums.against) == 0,
-                false => 2.0 * of(&sums.against) as f64 <= objective.limit() * of(&sums.among) as f64,
+                false => {
+                    2.0 * of(&sums.against) as f64 <= objective.limit() * of(&sums.among) as f64
+                }
             })
     }
 

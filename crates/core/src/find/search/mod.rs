@@ -392,8 +392,7 @@ impl Search {
             State::Done(_) => return None,
         };
         // A server that has just passed has nothing to cool down from.
-        let has_passed =
-            self.probes.last().is_none_or(|it| it.judgement.outcome == Outcome::Pass);
+        let has_passed = self.probes.last().is_none_or(|it| it.judgement.outcome == Outcome::Pass);
         let is_direct = has_passed || purpose.follows_overload();
         let cool_down_rps = (!is_direct).then(|| self.lowest_passed_rps().min(rate_rps));
         // Where quick probes pass, the server has nothing to settle from either.

@@ -89,9 +89,10 @@ fn a_rate_that_fails_again_leaves_the_rates_below_it() {
     };
     let search = led(Settings::default(), usize::MAX, again);
     let answer = answer(&search);
-    let passed = search.probes().iter().filter(|it| {
-        it.plan.purpose == Purpose::Climb && it.judgement.outcome == Outcome::Pass
-    });
+    let passed = search
+        .probes()
+        .iter()
+        .filter(|it| it.plan.purpose == Purpose::Climb && it.judgement.outcome == Outcome::Pass);
     let passed: Vec<f64> = passed.map(|it| it.plan.rate_rps).collect();
     assert!(passed.len() >= 2, "{passed:?}");
     let lower_rps = passed.iter().copied().filter(|it| *it <= 370.0).max_by(f64::total_cmp);
@@ -128,7 +129,8 @@ fn whatever_ends_a_search_what_is_shown_stays() {
 /// server. Counted against all rates below, it sent the search down from 370/s to 187/s.
 #[test]
 fn an_overload_in_a_quick_probe_is_no_stall() {
-    let server = |plan: &ProbePlan, _: usize| match plan.purpose.guides() && plan.rate_rps > 386.75 {
+    let server = |plan: &ProbePlan, _: usize| match plan.purpose.guides() && plan.rate_rps > 386.75
+    {
         true => Shown { over: 0.05, stall: plan.rate_rps as u64 / 2 },
         false => usual(plan, 0),
     };

@@ -101,8 +101,7 @@ fn check(row: &Row) -> Table {
         table.longest_s = table.longest_s.max(answer.elapsed_ns as f64 / 1e9);
         table.hours += answer.elapsed_ns as f64 / 3.6e12;
         table.probes += found.probes.len();
-        table.changed +=
-            u64::from(answer.doubts.contains(&Doubt::ChangedWhileMeasured));
+        table.changed += u64::from(answer.doubts.contains(&Doubt::ChangedWhileMeasured));
         if let Some(rate_rps) = answer.rate_rps {
             assert_eq!(answer.ending, Ending::Found, "{} seed {seed}", found.story());
             // It says of itself that it is not shown.

@@ -154,7 +154,8 @@ fn a_server_that_changes_is_not_believed() {
         let ended_s = found.answer.elapsed_ns as f64 / 1e9;
         let part = ((ended_s - from_s) / 120.0).clamp(0.0, 1.0);
         let line_rps = lines_rps[0] + part * (lines_rps[1] - lines_rps[0]);
-        let is_true = found.answer.rate_rps.is_none_or(|it| it <= line_rps);
+        // A few percent are within what two holds can show.
+        let is_true = found.answer.rate_rps.is_none_or(|it| it <= 1.05 * line_rps);
         let is_flagged = found.answer.doubts.contains(&Doubt::ChangedWhileMeasured);
         flagged.set(flagged.get() + u64::from(is_flagged));
         unless(is_true || is_flagged, &found)

@@ -82,7 +82,8 @@ impl Sink for Window<'_> {
     }
 
     fn passed(&mut self, now_s: f64) -> bool {
-        self.measured = ((now_s - self.from_s + 1e-6).max(0.0) as usize).min(self.figures.due.len());
+        self.measured =
+            ((now_s - self.from_s + 1e-6).max(0.0) as usize).min(self.figures.due.len());
         self.measured > 0 && (self.is_enough)(&self.figures.first(self.measured))
     }
 }
@@ -220,7 +221,9 @@ impl Found {
             let measured_s = probe.report.figures.as_ref().map_or(0.0, Figures::measured_s);
             let (purpose, rate_rps) = (plan.purpose, plan.rate_rps);
             let took_s = probe.report.elapsed_ns as f64 / 1e9;
-            format!("{purpose:?} {rate_rps} {measured_s} s of {took_s:.0} {outcome:?} {bounds:.4?}\n")
+            format!(
+                "{purpose:?} {rate_rps} {measured_s} s of {took_s:.0} {outcome:?} {bounds:.4?}\n"
+            )
         };
         let probes: String = self.probes.iter().map(line).collect();
         format!("{probes}{:?}", self.answer)
