@@ -3,7 +3,7 @@
 //! A difference is called when both tests of [`shift`] find it at the given confidence, and the
 //! Hodges–Lehmann estimate reaches a least change, below which nobody should care. The interval
 //! shown comes from the same tests. They keep their level whatever the shape of the noise, even if
-//! one side has more of it; `docs/comparing.md` has the simulations.
+//! one side has more of it; `docs/comparing-statistics.md` has the simulations.
 //!
 //! [`compare_together`] decides on several measures at once (Holm): the chance of calling any of
 //! them where nothing differs is that of one, and their intervals hold together.

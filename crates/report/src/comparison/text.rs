@@ -1,6 +1,6 @@
-//! A comparison on a screen, as wide as the terminal and at most 100 columns: the limits first, then
-//! what is known by measure, then how sure it is. For one case a table with every measure follows,
-//! for several the figures of each.
+//! A comparison on a screen, as wide as the terminal and at most 100 columns: the limits first,
+//! then what is known by measure, then how sure it is. For one case a table with every measure
+//! follows, for several the figures of each.
 
 use std::io::{self, Write};
 

@@ -107,7 +107,7 @@ pub(crate) fn value_words(measure: Measure, value: Option<f64>) -> String {
     }
 }
 
-/// From this ratio on a rise is said as how many times it is.
+/// From this ratio on the words have how many times it is.
 const TIMES_FROM: f64 = 10.0;
 
 /// How a ratio changes, without its unit, and the unit: `+5.4` and `%`.

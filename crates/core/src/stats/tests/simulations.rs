@@ -1,5 +1,5 @@
 //! How often equal sets are called different, how often an interval holds the true difference,
-//! and how often one that is there is found. `docs/comparing.md` has the figures.
+//! and how often one that is there is found. `docs/comparing-statistics.md` has the figures.
 
 use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
