@@ -140,12 +140,8 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("warning"), "others were busy, and took nothing from it: {text}");
-        let waited = |code: &str| Cause {
-            verdict: Verdict::Suspect,
-            code: code.to_owned(),
-            text: "a worker waited for a CPU".to_owned(),
-        };
-        account.causes = vec![waited(WAITED_FOR_CPU)];
+        let text = "a worker waited for a CPU".to_owned();
+        account.causes = vec![Cause::new(Verdict::Suspect, WAITED_FOR_CPU, text)];
         let text = lines(&account, &Waited::default()).join("\n");
         assert!(text.contains("warning: the tester may have been the limit"), "{text}");
         account.causes.clear();

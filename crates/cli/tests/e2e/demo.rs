@@ -25,7 +25,7 @@ fn the_demo_ends_with_a_report_a_lesson_and_a_page_that_a_browser_shows() {
     assert!((194.0..300.0).contains(&waited_ms), "{text}");
     let file = directory.path().join("plimsoll-demo.html");
     let page = shown_by_chromium(&file);
-    assert!(page.to_lowercase().contains(&verdict.to_lowercase()), "the verdict {verdict}");
+    assert!(page.contains("class=\"confidence"), "how sure it is");
     assert!(page.matches("<svg").count() >= 3, "charts");
     for word in ["10 000", "p99", "<h1", "</html>"] {
         assert!(page.contains(word), "no {word} in the page");

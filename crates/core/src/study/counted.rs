@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::{Case, CaseRun, Measure};
-use crate::verdict::{Cause, Verdict};
+use crate::verdict::Verdict;
 
 impl CaseRun {
     /// Why the run does not count for a measure; `None` if it counts.
@@ -134,6 +134,7 @@ mod tests {
     use crate::doubt::{Figure, Reach, Touch};
     use crate::study::Mark;
     use crate::study::tests::case;
+    use crate::verdict::Cause;
 
     const MEASURES: [Measure; 4] =
         [Measure::Rate, Measure::Latency(0.99), Measure::CpuPerRequest, Measure::Errors];

@@ -202,7 +202,8 @@ fn runs_whose_tails_are_in_doubt_count_for_the_other_measures() {
     let p99 = found.of_measure(Measure::Latency(0.99)).expect("it was measured");
     assert_eq!(p99.comparison.reason, Some(Reason::TooFewRepeats));
     assert_eq!(found.decision, CaseDecision::Worse);
-    let want = "new: 4 of 5 runs do not count for p50, p90, p99, p99.9: in doubt: this host was busy";
+    let want =
+        "new: 4 of 5 runs do not count for p50, p90, p99, p99.9: in doubt: this host was busy";
     assert_eq!(found.notes, [want]);
 }
 

@@ -41,6 +41,7 @@ fn found(settings: ClosedSettings, probes: usize, spoilt_from: u32) -> ClosedDoc
         search.told(Report {
             figures: Some(figures).filter(|_| !is_spoilt),
             tester: is_spoilt.then(|| "no <b>CPU</b> left".to_owned()),
+            late: None,
             note: None,
             server_cpus: Some(0.5),
             recovered: true,

@@ -75,7 +75,7 @@ fn fit(study: &Study, rows: &[Row<'_>]) -> Fit {
     ];
     for column in &study.columns {
         let of_case = |case: &Case| {
-            let median = case.middle(column).map(|middle| cell(column, middle.median));
+            let median = shown_words(case, column);
             let interval = interval_words(case, column).unwrap_or_default();
             let median_em = of_figure(&median.unwrap_or_default());
             median_em.max(of_figure(&interval) * INTERVAL_SIZE)
