@@ -37,6 +37,8 @@ impl Search {
     /// The climb at this rate, if a hold there has enough requests.
     pub(super) fn climb(&self, rate_rps: f64) -> State {
         match self.settings.too_few(&self.objectives, rate_rps) {
+            // A rate that passed its own hold remains, whatever its doubts.
+            Some(_) if self.best.is_none() && self.shown().is_some() => State::Done(self.ending()),
             Some(_) if self.best.is_none() => State::Done(Ending::TooFewRequests),
             _ => State::Climb { rate_rps },
         }
