@@ -59,7 +59,7 @@ fn five_repeats() {
     Over 5 repeats    median     least  greatest       93.8 % interval
     rate             997.0/s   995.0/s   999.0/s    995.0/s to 999.0/s
     p50             40.41 µs  40.41 µs  40.41 µs  40.41 µs to 40.41 µs
-    p99             200.1 ms  200.1 ms  200.1 ms  200.1 ms to 200.1 ms
+    p99             200.1 ms  200.1 ms  200.1 ms
     errors               0 %       0 %       0 %            0 % to 0 %
     6 repeats make it a 95 % interval (plimsoll explain repeats)
 

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use crate::comparison::document::shared;
 use crate::comparison::*;
+use crate::doubt::{Figure, Reach, Touch};
 use crate::outage::Outage;
 use crate::plan::{Draft, Endpoint, HttpVersion};
 use crate::protocol::{Allowed, ProtocolCounts};
@@ -289,6 +290,11 @@ fn servers_that_allow_different_numbers_of_streams_are_said() {
     }
 }
 
+/// As of a cause that can have moved every figure.
+fn everything() -> Vec<Touch> {
+    Figure::ALL.map(|figure| Touch::either(figure, Reach::Any)).into()
+}
+
 #[test]
 fn doubts_of_the_tester_are_named() {
     let mut bad = result(1, 1000);
@@ -297,7 +303,7 @@ fn doubts_of_the_tester_are_named() {
         verdict,
         code: code.to_owned(),
         text: "what was seen".to_owned(),
-        touches: Vec::new(),
+        touches: everything(),
     };
     bad.loader.causes = vec![cause(Verdict::Invalid, "lateness"), cause(Verdict::Valid, "a note")];
     let mut empty = result(3, 1000);
@@ -309,7 +315,7 @@ fn doubts_of_the_tester_are_named() {
     assert_eq!(
         found.cases[0].notes,
         [
-            "new: 1 of 2 runs do not count: invalid by the tester's verdict: lateness",
+            "new: 1 of 2 runs do not count: in doubt: what was seen",
             "new: 1 of 2 runs do not count: not one request was sent",
         ]
     );
@@ -465,10 +471,10 @@ fn runs_that_are_no_repeats_of_the_plan_do_not_count() {
                     verdict: Verdict::Invalid,
                     code: "time_order".to_owned(),
                     text: String::new(),
-                    touches: Vec::new(),
+                    touches: everything(),
                 }];
             },
-            "invalid by the tester's verdict: time_order",
+            "in doubt: the tester has a bug",
         ),
     ] {
         let spoilt = |first: u32, us: u64| {
