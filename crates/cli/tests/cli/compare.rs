@@ -154,7 +154,8 @@ fn runs_that_are_not_whole_are_left_out_and_leave_limits_undecided() {
     assert_eq!(ended.code, Some(4), "{}", ended.stdout);
     let words = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for says in [
-        "base: 4 of 5 runs do not count: invalid by the tester's verdict",
+        "base: 4 of 5 runs do not count for rate, p50, p90, p99, service.p99: invalid by the \
+         tester's verdict",
         "UNDECIDED: p99 +0.0 % may be more than +10 %: it takes 4 repeats on each side, and 1 of 5 \
          runs of the base count, 1 of 5 of the new side",
     ] {

@@ -97,8 +97,8 @@ fn a_quiet_run_says_why_it_failed() {
     let failed = "plimsoll: gate 'ok==5' failed: measured 4\n\
                   plimsoll: gate 'tls.p99<1s' failed: nothing to measure (no samples)\n\
                   plimsoll: gate 'failed>9' failed: measured 0\n";
-    let doubt = "plimsoll: the verdict is suspect, not valid: not one of 4 responses was good: \
-                 rates and times are those of failures, see the statuses\n";
+    let doubt = "plimsoll: the result is suspect, not valid: times, the rate in doubt: every response \
+                 was a failure; counts hold\n";
     let required = ["--require-valid"];
     for (url, flags, code, says) in [
         (&fine, &gates[..], 3, failed),
@@ -148,10 +148,10 @@ fn junit_and_the_exit_code_agree() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("junit.xml");
     for (url, flags, code, counts) in [
-        (&fine, &["--gate", "ok==4"][..], 0, "tests=\"2\" failures=\"0\" errors=\"0\""),
-        (&fine, &["--gate", "ok==5"], 3, "tests=\"2\" failures=\"1\" errors=\"0\""),
-        (&failing, &[], 0, "tests=\"1\" failures=\"0\" errors=\"0\""),
-        (&failing, &["--require-valid"], 4, "tests=\"1\" failures=\"1\" errors=\"0\""),
+        (&fine, &["--gate", "ok==4"][..], 0, "tests=\"3\" failures=\"0\" errors=\"0\""),
+        (&fine, &["--gate", "ok==5"], 3, "tests=\"3\" failures=\"1\" errors=\"0\""),
+        (&failing, &[], 0, "tests=\"2\" failures=\"0\" errors=\"0\""),
+        (&failing, &["--require-valid"], 4, "tests=\"2\" failures=\"0\" errors=\"1\""),
         (&silent, &[], 1, "tests=\"2\" failures=\"0\" errors=\"1\""),
     ] {
         let mut command = plimsoll(&["-q", "-n", "4", "-c", "1", url]);
@@ -161,7 +161,7 @@ fn junit_and_the_exit_code_agree() {
         assert!(text.contains(counts), "{url} {flags:?}: {text}");
         let has_failed = text.contains("<failure") || text.contains("<error");
         assert_eq!(has_failed, code != 0, "{text}");
-        let is_said = url != &failing || text.contains("suspect: not one of 4 responses was good");
+        let is_said = url != &failing || text.contains("every response was a failure");
         assert!(is_said, "{text}");
     }
 }

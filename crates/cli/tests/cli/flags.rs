@@ -124,7 +124,7 @@ fn the_manual_is_printed() {
         assert!(finished.stdout.contains(holds), "{arguments:?}: {}", finished.stdout);
     }
     for (arguments, says) in [
-        (&["--man", "nothing"][..], "run, serve"),
+        (&["--man", "nothing"][..], "serve, proxy"),
         (&["--completions", "dos"], "bash"),
         (&[], "--man"),
         (&["--man", "--markdown"], "cannot be used with"),

@@ -230,7 +230,7 @@ fn reports_for_machines_hold_what_was_counted() {
     assert_eq!([cell("gates"), cell("gates_failed")], ["2", "1"]);
     assert_hlog(&text_of(&hlog), 500);
     let junit = text_of(&junit);
-    assert!(junit.contains("tests=\"3\" failures=\"1\""), "{junit}");
+    assert!(junit.contains("tests=\"4\" failures=\"1\""), "{junit}");
     assert!(junit.contains("name=\"ok==501\"><failure"), "{junit}");
 }
 

@@ -46,7 +46,7 @@ fn assert_refused(arguments: &[&str], finished: Finished, code: i32, says: &str)
 #[test]
 fn wrong_usage_is_refused_with_2() {
     let untouched = Untouched::new();
-    let cases: [(&[&str], &str); 58] = [
+    let cases: [(&[&str], &str); 57] = [
         (&["run"], "URL"),
         (&["bogus"], "no command 'bogus': a URL starts with http:// or https:// (see --help)"),
         (&["rnu", "URL"], "no command 'rnu': did you mean 'run'? (see --help)"),
@@ -57,7 +57,6 @@ fn wrong_usage_is_refused_with_2() {
         (&["no.such/file"], "'no.such/file' has no scheme: write http://no.such/file"),
         (&["URL", "--bogus"], "--bogus"),
         (&["URL", "-R", "5"], "no flag '-R': did you mean '-r'? (see --help)"),
-        (&["URL", "--latency"], "no flag '--latency': the report always has the percentiles"),
         (&["URL", "URL"], "unexpected argument"),
         (&[""], "not a URL"),
         (&["127.0.0.1:80"], "'127.0.0.1:80' has no scheme: write http://127.0.0.1:80"),

@@ -226,7 +226,7 @@ fn a_study_says_beforehand_how_long_it_takes() {
                 and stopping the servers comes on top";
     assert_eq!(head, format!("{want}{}", warning("3 repeats are")));
     assert_eq!(finished.stderr.matches("too few").count(), 1, "{}", finished.stderr);
-    assert_eq!(finished.stdout.matches("too few").count(), 1, "{}", finished.stdout);
+    assert_eq!(finished.stdout.matches("too few").count(), 2, "{}", finished.stdout);
     assert!(!finished.stdout.contains("needs 4"), "{}", finished.stdout);
 }
 

@@ -451,7 +451,7 @@ impl Search {
         let mut passed: Vec<(usize, &Probe)> = passed.collect();
         passed.sort_by(|a, b| b.1.plan.rate_rps.total_cmp(&a.1.plan.rate_rps));
         let firm = passed.iter().find(|(_, probe)| self.holds(probe));
-        let first = firm.or(passed.first())?;
+        let first = firm.or_else(|| passed.first())?;
         Some(Shown { probe: first.0, is_doubted: firm.is_none() })
     }
 
