@@ -28,8 +28,8 @@ pub struct Topic {
     pub tells: &'static [&'static str],
     /// Words that do so only in a line of alarm, as `cpu` in "warning: cpu 100 %"; lower case.
     pub names: &'static [&'static str],
-    /// The figures that a tester puts in doubt by telling. Empty: what is told is a fact, and no
-    /// doubt of a figure.
+    /// The figures that a tester puts in doubt by telling. Empty: it tells a fact, which
+    /// doubts no figure.
     pub figures: &'static [Figure],
 }
 

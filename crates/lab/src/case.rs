@@ -310,17 +310,17 @@ fn judge(slot: &PlannedRun<'_>, host: Host, run: &mut CaseRun) {
 /// Other programs used this many cores while the tester worked.
 fn others_cause(cores: f64, run: &CaseRun) -> Cause {
     let text = format!(
-        "other programs used {:.0} % of a core of the tester's CPUs, and the tester does not say how \
-         long it was kept waiting",
+        "other programs used {:.0} % of a core of the tester's CPUs, and the tester does not say \
+         how long it was kept waiting",
         cores * 100.0
     );
     let touches = kept_waiting(cores.min(1.0), run);
     Cause { touches, ..Cause::new(Verdict::Suspect, "cpu_shared", text) }
 }
 
-/// A tester that was kept from its CPU for the share `lost` of the time at most: what it measured is
-/// too slow for the requests that were in flight then. Whether it has a schedule nobody knows, so it
-/// may have sent less as well.
+/// A tester that was kept from its CPU for the share `lost` of the time at most: what it measured
+/// is too slow for the requests that were in flight then. Whether it has a schedule nobody knows,
+/// so it may have sent less as well.
 fn kept_waiting(lost: f64, run: &CaseRun) -> Vec<Touch> {
     let cycle_s = run.figures.mean_s.or_else(|| run.figures.latency_s(0.5)).unwrap_or(0.0);
     let late = Reach::requests(lost * (1.0 + cycle_s / TURN_S));

@@ -17,8 +17,8 @@ use crate::events::{Agenda, Event, Timetable};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     pub ledger: Ledger,
-    /// Requests that failed, as gates count `errors`: all that ended otherwise than as expected, and
-    /// in a closed loop the times that a user could send none, known at the end of a run.
+    /// Requests that failed, as gates count `errors`: all that ended otherwise than as expected,
+    /// and in a closed loop the times that a user could send none, known at the end of a run.
     pub errors: u64,
     pub received_bytes: u64,
     /// Completed requests by status. Known at the end of a run.

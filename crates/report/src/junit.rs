@@ -1,12 +1,12 @@
 //! The answer and the gates as JUnit XML, which continuous integration shows as tests.
 //!
-//! One suite has a case for each gate, one for the responses and one for the confidence. A condition
-//! that ended the run early adds a case. The suite fails exactly when the exit code of the run says
-//! that it failed: a gate that is not met is a failure, one that doubt leaves open is an error, and
-//! so are doubt where the plan requires a valid result and a run without any response. Failures that
-//! no gate judges are neither good nor bad: their case is skipped, so that it isn't green. The exit
-//! code of a run that a signal ended is not a part of the result. JUnit has no schema: the attributes
-//! are those that Jenkins, GitLab and GitHub's actions read.
+//! One suite has a case for each gate, one for the responses and one for the confidence. A
+//! condition that ended the run early adds a case. The suite fails exactly when the exit code of
+//! the run says that it failed: a gate that is not met is a failure, one that doubt leaves open is
+//! an error, and so are doubt where the plan requires a valid result and a run without any
+//! response. Failures that no gate judges are neither good nor bad: their case is skipped, so that
+//! it isn't green. The exit code of a run that a signal ended is not a part of the result. JUnit
+//! has no schema: the attributes are those that Jenkins, GitLab and GitHub's actions read.
 
 use std::io::{self, Write};
 
@@ -56,11 +56,9 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
     let name = escaped(&format!("plimsoll: {}", subject(result)));
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<testsuites {counts} time=\"{time_s}\">")?;
-    writeln!(
-        out,
-        "  <testsuite name=\"{name}\" {counts} skipped=\"{skipped}\" time=\"{time_s}\" timestamp=\"{}\">",
-        escaped(result.started_at.trim_end_matches('Z'))
-    )?;
+    let started_at = escaped(result.started_at.trim_end_matches('Z'));
+    let times = format!("time=\"{time_s}\" timestamp=\"{started_at}\"");
+    writeln!(out, "  <testsuite name=\"{name}\" {counts} skipped=\"{skipped}\" {times}>")?;
     for case in &cases {
         write_case(case, out)?;
     }

@@ -1,15 +1,14 @@
 //! Times as every table shows them: the value, and a mark where it is not the whole truth.
 //!
 //! A mark is in the cell of each figure that it is about, so that a figure that is copied takes it
-//! along. `≥`: the true value may be higher, because of incomplete requests or of doubt. `≤`: it may
-//! be lower. `±`: either. `~`: few samples lie beyond, so that the next run has another value.
+//! along. `≥`: the true value may be higher, because of incomplete requests or of doubt. `≤`: it
+//! may be lower. `±`: either. `~`: few samples lie beyond, so that the next run has another value.
 
+use plimsoll_core::clock::Clock;
 use plimsoll_core::doubt::{Bounds, Doubts, Figure, Interval, Lean};
 use plimsoll_core::part::Part;
 use plimsoll_core::units::{format_ns, format_rate};
 use plimsoll_core::{Histogram, RunResult, confidence};
-
-use crate::Clock;
 
 /// A quantile with fewer samples beyond it than this moves a lot from run to run.
 pub(crate) const FEW_BEYOND: u64 = 10;

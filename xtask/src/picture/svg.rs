@@ -12,6 +12,7 @@ pub(crate) struct Theme {
     red: &'static str,
     green: &'static str,
     yellow: &'static str,
+    cyan: &'static str,
 }
 
 /// For pages with a light background.
@@ -22,6 +23,7 @@ pub(crate) const LIGHT: Theme = Theme {
     red: "#cf222e",
     green: "#1a7f37",
     yellow: "#9a6700",
+    cyan: "#1b7c83",
 };
 
 /// For pages with a dark background.
@@ -32,6 +34,7 @@ pub(crate) const DARK: Theme = Theme {
     red: "#ff7b72",
     green: "#3fb950",
     yellow: "#d29922",
+    cyan: "#39c5cf",
 };
 
 const FONT_PX: usize = 13;
@@ -53,6 +56,7 @@ enum Color {
     Red,
     Green,
     Yellow,
+    Cyan,
 }
 
 /// Letters of one style that stand together.
@@ -103,6 +107,7 @@ fn write_stretch(stretch: &Stretch, y: usize, theme: &Theme, svg: &mut String) {
         Color::Red => theme.red,
         Color::Green => theme.green,
         Color::Yellow => theme.yellow,
+        Color::Cyan => theme.cyan,
     });
     let fill = color.map_or_else(String::new, |color| format!(" fill=\"{color}\""));
     let weight = if stretch.style.is_bold { " font-weight=\"bold\"" } else { "" };
@@ -163,6 +168,7 @@ fn changed(mut style: Style, codes: &str) -> Result<Style, String> {
             "31" => style.color = Some(Color::Red),
             "32" => style.color = Some(Color::Green),
             "33" => style.color = Some(Color::Yellow),
+            "36" => style.color = Some(Color::Cyan),
             other => return Err(format!("no style is known for code {other:?}")),
         }
     }

@@ -11,12 +11,12 @@ use crate::message;
 /// How often a signal is looked for while nobody answers.
 const LOOKS: Duration = Duration::from_millis(50);
 
-/// Whether to go on, by the person at the terminal; `stop` answers for whoever presses Ctrl-C.
+/// Whether to go on, by the person at the terminal; `stop` is set by Ctrl-C.
 pub(super) fn goes_on(why: &str, stop: &AtomicBool) -> bool {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return false;
     }
-    message::show(&format!("{why}\ngo on all the same? [y/N]"));
+    message::show(&format!("{why}\ngo on anyway? [y/N]"));
     let (sender, answers) = mpsc::channel();
     // The thread waits for a line even after a signal; it ends with the program.
     std::thread::spawn(move || {

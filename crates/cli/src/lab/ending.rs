@@ -1,6 +1,6 @@
-//! How a study ends: what is said last, and the exit code. Runs without figures come first (1), then
-//! gates that failed (3), then what nobody can tell (4): a host that was unfit, loads of which no
-//! run counts, gates that doubt leaves open.
+//! How a study ends: the last lines, and the exit code. Runs without figures come first (1),
+//! then gates that failed (3), then what nobody can tell (4): a host that was unfit, loads of which
+//! no run counts, gates that doubt leaves open.
 
 use plimsoll_core::result::Outcome;
 use plimsoll_core::study::Study;
@@ -11,7 +11,7 @@ use crate::exit::{COULD_NOT_RUN, GATE, VERDICT};
 /// The end of a study.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Ending {
-    /// What is said, a line each.
+    /// The last lines.
     pub(super) lines: Vec<String>,
     pub(super) code: u8,
 }

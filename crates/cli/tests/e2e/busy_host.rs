@@ -36,9 +36,9 @@ struct Case {
 }
 
 /// `/delay/20ms` answers no request in less than 20 ms, and its thread has little to do, so that
-/// 250 ms are out of reach even if it waits for several turns of others. 5 % of errors are drawn for
-/// each request by itself: of 600, fewer than 1 % or more than 20 % fail once in a million runs.
-/// Eight requests at a time that take 20 ms or more each are 400 each second at most.
+/// 250 ms are out of reach even if it waits for several turns of others. 5 % of errors are drawn
+/// for each request by itself: of 600, fewer than 1 % or more than 20 % fail once in a million
+/// runs. Eight requests at a time that take 20 ms or more each are 400 each second at most.
 const CASES: [Case; 5] = [
     Case {
         name: "200/s, 20 ms",

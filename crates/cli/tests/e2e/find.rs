@@ -1,9 +1,9 @@
 //! Searches on a real server whose load line is known: `/queue/` of the built-in server is an M/D/1
 //! queue. Each takes minutes, so they run only when `PLIMSOLL_FIND_ORACLE=20` says how many.
 //!
-//! `PLIMSOLL_FIND_STRANGER=50` has a stranger take half of one CPU meanwhile. Then searches go on one
-//! at a time with a budget, and each must have an answer, none of them above the line by more than
-//! 5 %.
+//! `PLIMSOLL_FIND_STRANGER=50` has a stranger take half of one CPU meanwhile. Then searches go on
+//! one at a time with a budget, and each must have an answer, none of them above the line by more
+//! than 5 %.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};

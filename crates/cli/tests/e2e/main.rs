@@ -31,7 +31,7 @@ mod serve;
 mod stop;
 mod websocket_peers;
 
-#[path = "../../../report/src/page/browser.rs"]
+#[path = "../../../report/src/page/tests/browser.rs"]
 mod browser;
 
 #[path = "../cli/support/mod.rs"]

@@ -1,10 +1,11 @@
 //! How sure the figures of a result are: which of those that a report leads with are in doubt, what
 //! that makes of its verdict, and the one line that says so.
 //!
-//! The verdict follows from the doubts. *Invalid*: a median, a rate or counts are in doubt. *Suspect*:
-//! higher percentiles are, or the load was not the one that was asked for. A cause never makes it
-//! worse than the worst verdict that `verdict` gives it: what the server or the load did is suspect
-//! at most. What a cause does to which figure is in `verdict`, the arithmetic in `doubt`.
+//! The verdict follows from the doubts. *Invalid*: a median, a rate or counts are in doubt.
+//! *Suspect*: higher percentiles are, or the load was not the one that was asked for. A cause never
+//! makes it worse than the worst verdict that `verdict` gives it: what the server or the load did
+//! is suspect at most. What a cause does to which figure is in `verdict`, the arithmetic in
+//! `doubt`.
 
 mod line;
 #[cfg(test)]

@@ -159,7 +159,8 @@ impl<'a> Doubts<'a> {
         time_lean(self.mean_ns(figure, &Bounds::new(all, 0, 0)), all.mean_ns()?)
     }
 
-    /// Whether the doubt of a rate or of counts matters: the true value may be off by more than 5 %.
+    /// Whether the doubt of a rate or of counts matters: the true value may be off by more than 5
+    /// %.
     #[must_use]
     pub fn is_value_in_doubt(&self, figure: Figure) -> bool {
         self.value_lean(figure).is_some()

@@ -6,8 +6,8 @@
 //! and gives the [`Interval`] in which the true value lies. Incomplete requests are the second
 //! reason why a time has an interval ([`Bounds`]).
 //!
-//! What evidence leads to which touch is the business of `verdict`; what readers are told is that of
-//! `confidence`. `docs/verdict.md` has the table of causes and figures.
+//! What evidence leads to which touch is the business of `verdict`; what readers are told is that
+//! of `confidence`. `docs/verdict.md` has the table of causes and figures.
 
 mod bounds;
 mod doubts;

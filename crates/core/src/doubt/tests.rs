@@ -94,7 +94,7 @@ proptest! {
         requests in prop::collection::vec((1u64..200, 0u64..8, 0u64..200), 20..300),
         earlier in any::<bool>(),
     ) {
-        let (mut truth, mut seen, mut delays) = (Histogram::new(), Histogram::new(), Histogram::new());
+        let [mut truth, mut seen, mut delays] = [(); 3].map(|()| Histogram::new());
         for (true_ms, luck, delay_ms) in &requests {
             let delay_ns = if *luck == 0 { delay_ms * MS } else { 0 };
             let (slow_ns, fast_ns) = (true_ms * MS + delay_ns, true_ms * MS);

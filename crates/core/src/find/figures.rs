@@ -86,9 +86,9 @@ impl Figures {
         }
     }
 
-    /// Takes out stalls that the tester itself may have made. One that was late by half a limit in an
-    /// interval or beside it may also have been late to read, so that nothing says that the server
-    /// stood still.
+    /// Takes out stalls that the tester itself may have made. One that was late by half a limit in
+    /// an interval or beside it may also have been late to read, so that nothing says that the
+    /// server stood still.
     fn excuse_stalls(&mut self, objectives: &[Objective], points: &[Point]) {
         let late_ns: Vec<u64> = points.iter().map(|point| point.lateness_max_ns).collect();
         for (sums, objective) in self.objectives.iter_mut().zip(objectives) {

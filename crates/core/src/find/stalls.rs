@@ -16,8 +16,9 @@ pub(super) const NEAR: f64 = 1.1;
 /// that leads to a wrong answer is to miss it.
 const OWN_ALPHA: f64 = 0.2;
 
-/// The level at which stalls at higher rates are taken to come with the load. The mistake that leads
-/// to a wrong answer is to see it where it is not so; the other sends the search far below the line.
+/// The level at which stalls at higher rates are taken to come with the load. The mistake that
+/// leads to a wrong answer is to see it where it is not so; the other sends the search far below
+/// the line.
 const WITH_LOAD_ALPHA: f64 = 0.1;
 
 /// How many stalls say what one costs.

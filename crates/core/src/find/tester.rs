@@ -5,9 +5,9 @@
 //! about a limit of 10 ms, and a pause of 50 ms nothing about a queue of seconds.
 //!
 //! The direction is known. A time contains the tester's own delays, so it is never shorter than
-//! the server's. A probe that meets an upper limit in spite of them meets it. For one that does not,
-//! [`Late::least`] takes out all that the delays may have added; what still fails fails. Shares of
-//! failures have no time in them, and no delay moves them.
+//! the server's. A probe that meets an upper limit in spite of them meets it. For one that does
+//! not, [`Late::least`] takes out all that the delays may have added; what still fails fails.
+//! Shares of failures have no time in them, and no delay moves them.
 
 use serde::{Deserialize, Serialize};
 

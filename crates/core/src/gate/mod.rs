@@ -2,9 +2,10 @@
 //!
 //! `docs/gates.md` has the grammar: `METRIC[@PART] OP VALUE`. A condition that exists names
 //! something that can be measured in principle. If a run holds no data for it, the condition fails,
-//! because a limit that passes for lack of data protects nothing. A condition is judged by the interval
-//! in which the true value lies: doubt can leave it undecided, and never lets it pass or fail. Conditions that end a run early
-//! are the same, restricted to what is known while the run goes on: see [`AbortWatch`].
+//! because a limit that passes for lack of data protects nothing. A condition is judged by the
+//! interval in which the true value lies: doubt can leave it undecided, and never lets it pass or
+//! fail. Conditions that end a run early are the same, restricted to what is known while the run
+//! goes on: see [`AbortWatch`].
 //!
 //! Conditions may also name custom metrics. Those are known once the sources of work have declared
 //! them, so a condition is read with their list. The list is empty where nothing declares any.

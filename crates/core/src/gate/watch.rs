@@ -131,8 +131,8 @@ impl AbortWatch {
     }
 }
 
-/// Whether a condition holds at `end_ns`, whatever the times of incomplete requests. One that looks back further than the run goes does not,
-/// and neither does one that has nothing to measure.
+/// Whether a condition holds at `end_ns`, whatever the times of incomplete requests. One that looks
+/// back further than the run goes does not, and neither does one that has nothing to measure.
 fn holds(condition: &Condition, sum: &Stretch, recent: &VecDeque<Point>, end_ns: u64) -> bool {
     let unit = condition.limit.unit;
     // What disturbed the tester is known at the end of the run.

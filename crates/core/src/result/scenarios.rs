@@ -179,9 +179,9 @@ impl RunResult {
         }
     }
 
-    /// How many requests failed, of how many: all that were due and are not ok, and in a closed loop
-    /// the times that a user could send none. This is what `errors` means in gates, in outputs and
-    /// in reports.
+    /// How many requests failed, of how many: all that were due and are not ok, and in a closed
+    /// loop the times that a user could send none. This is what `errors` means in gates, in outputs
+    /// and in reports.
     #[must_use]
     pub fn failures(&self) -> (u64, u64) {
         let due = self.ledger.scheduled + self.failed_attempts();

@@ -1,9 +1,9 @@
 //! Which runs count, and for which figures.
 //!
 //! A run that failed counts for nothing. Any other loses the figures that are in doubt, and counts
-//! for the rest: a tester that sent late spoils response times, and neither the rate nor the server's
-//! CPU. [`CaseRun::why_not_counted`] alone decides it, for comparisons, rankings and medians alike;
-//! which figures are in doubt, `mark` says.
+//! for the rest: a tester that sent late spoils response times, and neither the rate nor the
+//! server's CPU. [`CaseRun::why_not_counted`] alone decides it, for comparisons, rankings and
+//! medians alike; which figures are in doubt, `mark` says.
 
 use std::collections::BTreeMap;
 

@@ -2,9 +2,9 @@
 //!
 //! Doubt about one figure takes nothing from the others of its run. A figure in doubt is shown with
 //! its mark, and neither ranked nor compared. Doubt comes from the touches of the run's causes; the
-//! arithmetic is that of [`doubt`](crate::doubt). Percentiles of Plimsoll's own runs have their marks
-//! from the whole histogram, when the study is written. Those of other testers are marked with what
-//! the lab saw of the host ([`Figures::mark`]).
+//! arithmetic is that of [`doubt`](crate::doubt). Percentiles of Plimsoll's own runs have their
+//! marks from the whole histogram, when the study is written. Those of other testers are marked
+//! with what the lab saw of the host ([`Figures::mark`]).
 //!
 //! Causes in documents of earlier versions have no touches. There, a run that was called invalid is
 //! in doubt in everything but its counts, and a suspect one in nothing.
@@ -169,8 +169,8 @@ impl Figures {
     }
 }
 
-/// Times with given percentiles, spread evenly between two of them. Beyond the last nothing is known,
-/// so that these have no limit.
+/// Times with given percentiles, spread evenly between two of them. Beyond the last nothing is
+/// known, so that these have no limit.
 fn distribution(quantiles: &[Quantile]) -> Histogram {
     let mut times = Histogram::new();
     for rank in 1..=MODEL_REQUESTS {
@@ -297,3 +297,6 @@ impl Column {
         [Some(self.measure), self.over].into_iter().flatten()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,8 +8,6 @@ mod column;
 mod counted;
 mod load_line;
 mod mark;
-#[cfg(test)]
-mod mark_tests;
 mod summary;
 #[cfg(test)]
 pub(crate) mod tests;

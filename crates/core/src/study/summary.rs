@@ -1,8 +1,8 @@
 //! What the repeats of a study show: where a column lies, and which measures there are.
 //!
-//! Only figures that count are used, as far as there are any. Absent on purpose: one figure for a server over several loads,
-//! because nobody has that load; and which servers differ, which [`comparison`](crate::comparison)
-//! decides.
+//! Only figures that count are used, as far as there are any. Absent on purpose: one figure for a
+//! server over several loads, because nobody has that load; and which servers differ, which
+//! [`comparison`](crate::comparison) decides.
 
 use crate::stats::{ConfidenceInterval, median, median_interval};
 

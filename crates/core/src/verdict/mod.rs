@@ -6,8 +6,8 @@
 //! or was stopped does. Each cause is a function of the evidence and has its section in
 //! `docs/verdict.md`.
 //!
-//! Doubt belongs to figures: each cause says which of them it can have moved, in which direction and
-//! by how much (`touches`).
+//! Doubt belongs to figures: each cause says which of them it can have moved, in which direction
+//! and by how much (`touches`).
 //!
 //! The verdict is monotone: more evidence against the tester never improves it, and never narrows a
 //! doubt. So no cause may be dropped because of another, and none may use another's evidence as an
@@ -53,8 +53,8 @@ pub enum Verdict {
     /// None of the figures that the report leads with is in doubt.
     #[default]
     Valid,
-    /// High percentiles are in doubt, or the load was not the one that was asked for. The causes say
-    /// why.
+    /// High percentiles are in doubt, or the load was not the one that was asked for. The causes
+    /// say why.
     Suspect,
     /// The median, a rate or counts are in doubt.
     Invalid,
@@ -272,8 +272,9 @@ pub fn is_about_pace(code: &str) -> bool {
     )
 }
 
-/// What the evidence says, worst cause first: each cause with the worst verdict that it can lead to.
-/// Which figures it has really put in doubt, the figures tell: see [`confidence`](crate::confidence).
+/// What the evidence says, worst cause first: each cause with the worst verdict that it can lead
+/// to. Which figures it has really put in doubt, the figures tell: see
+/// [`confidence`](crate::confidence).
 #[must_use]
 pub fn judge(evidence: &Evidence) -> Vec<Cause> {
     let checks: [fn(&Evidence) -> Option<Cause>; 37] = [

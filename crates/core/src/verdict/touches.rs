@@ -8,15 +8,15 @@
 //!   the tester reads, requests wait for one, and some are never sent: then rates and counts do not
 //!   hold.) The lateness of sending is measured. Responses are
 //!   read by the same threads under the same conditions, so reading is taken to be as late, for up
-//!   to twice as many requests ([`READ_SHARE`]). If the kernel's clock times the responses, how late
-//!   they are read is in no time.
+//!   to twice as many requests ([`READ_SHARE`]). If the kernel's clock times the responses, how
+//!   late they are read is in no time.
 //! - In a closed loop a tester that stands still sends less. The true rate can only be higher, and
 //!   the server, which had less to do, may have been faster than it is under the whole load. By the
 //!   interactive response time law (Denning and Buzen 1978, section 5) the mean cannot be longer
 //!   than the cycle of a connection. The measured times contain how late responses were read, so
 //!   they make up most of the cycle. How long the users of a script think is not told from that.
-//! - A request needs the tester when its response arrives. If the tester does not run for a share of
-//!   the time, that share of the responses arrives meanwhile, and those that were in flight with
+//! - A request needs the tester when its response arrives. If the tester does not run for a share
+//!   of the time, that share of the responses arrives meanwhile, and those that were in flight with
 //!   them wait as well. No request waits longer for the tester than the tester stood still while it
 //!   was in flight. So the mean wait is at most that share of the cycle, and by Markov's inequality
 //!   few requests waited much longer than the mean.
@@ -161,7 +161,7 @@ const UNSENT_SEEN: f64 = 0.01;
 
 /// At a rate, a tester that reads late holds its connections for longer, and requests wait for one:
 /// that is no lateness of the tester's. A tester that stood still for `lost_ns` in all delayed none
-/// of them by more than that: work that is interrupted is done by so much later.
+/// of them by more than that: interrupted work is later by that time.
 fn held_up(e: &Evidence, lost_ns: f64) -> Vec<Touch> {
     let unsent = share(e.unsent, e.scheduled);
     let waited = curve(&e.blocked, e.blocked_max_ns);
@@ -255,7 +255,8 @@ fn fewer_in_flight(idle: f64) -> Vec<Touch> {
         .collect()
 }
 
-/// A share of the requests that there should have been is missing among the times, or was cut short.
+/// A share of the requests that there should have been is missing among the times, or was cut
+/// short.
 fn missing(share: f64) -> Vec<Touch> {
     on_times(|figure| Touch::above(figure, Reach::requests(share)))
         .chain([another_load()])

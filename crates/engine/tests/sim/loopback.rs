@@ -61,7 +61,9 @@ fn answer(mut stream: TcpStream, config: Option<&tls::ServerConfig>) -> Option<(
         let len = stream.read(&mut buffer).ok().filter(|bytes| *bytes > 0)?;
         match &mut tls {
             None => plain.extend_from_slice(&buffer[..len]),
-            Some(tls) => _ = tls.receive(&buffer[..len], &mut plain, &mut out).ok()?,
+            Some(tls) => {
+                tls.receive(&buffer[..len], &mut plain, &mut out).ok()?;
+            }
         }
         while let Some(end) = plain.windows(4).position(|four| four == b"\r\n\r\n") {
             plain.drain(..end + 4);

@@ -1,5 +1,5 @@
 //! What a run was for, in a few sentences above its report: the tour tells its story this way. The
-//! words come from whoever made the run; here they get their place and their links to charts.
+//! words come from the command that made the run; here they get their place and links to charts.
 
 use crate::page::escape::Escaped;
 use crate::page::push;

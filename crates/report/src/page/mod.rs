@@ -5,7 +5,7 @@
 //! from outside it contains.
 
 #[cfg(test)]
-pub(crate) mod browser;
+pub(crate) use tests::browser;
 pub(crate) mod chart;
 #[cfg(test)]
 pub(crate) mod checks;
@@ -13,6 +13,8 @@ pub(crate) mod escape;
 pub(crate) mod fit;
 pub(crate) mod scale;
 pub(crate) mod table;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! The answer of repeats: in how many of them the gates were met, what failed in all of them, and the
-//! medians. Confidence is that of the repeat in which it is least.
+//! The answer of repeats: in how many of them the gates were met, what failed in all of them, and
+//! the medians. Confidence is that of the repeat in which it is least.
 
 use plimsoll_core::RunResult;
 use plimsoll_core::confidence::{Confidence, confidence};

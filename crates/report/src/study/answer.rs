@@ -1,5 +1,6 @@
-//! The answer of a study in its first lines: what the servers differ in from the baseline, what they
-//! do not, and what cannot be told here and why. It stands above everything else, in every view.
+//! The answer of a study in its first lines: what the servers differ in from the baseline, what
+//! they do not, and what cannot be told here and why. It stands above everything else, in every
+//! view.
 //!
 //! All of it follows from the comparisons that stand further below. Absent on purpose: a winner,
 //! because readers know which measure matters to them.
@@ -90,7 +91,7 @@ fn alone(study: &Study, server: &str) -> Vec<String> {
 /// What a measure of a server is, compared with the baseline's under one load.
 enum Finding {
     /// It differs.
-    Differs(Comparison),
+    Differs(Box<Comparison>),
     /// It differs by too little to matter.
     Alike,
     /// That cannot be told, and why.
@@ -159,7 +160,7 @@ fn of_measure<'a>(study: &'a Study, server: &str, baseline: &str, measure: Measu
         let comparison = against_baseline(study, case, measure)?;
         let base = study.case(baseline, &case.load)?;
         let finding = match (comparison.decision, comparison.reason) {
-            (Decision::Better | Decision::Worse, _) => Finding::Differs(comparison),
+            (Decision::Better | Decision::Worse, _) => Finding::Differs(Box::new(comparison)),
             _ if is_as_asked(measure, &comparison) => return None,
             (_, Some(Reason::TooSmall)) => Finding::Alike,
             (_, Some(Reason::NothingMeasured)) => Finding::Doubt(doubt(measure, [base, case])?),

@@ -1,5 +1,5 @@
-//! A study as Markdown, GitHub's kind: the answer, the table of medians, the number of runs behind them, how
-//! the servers compare, and everything needed to measure it again.
+//! A study as Markdown, GitHub's kind: the answer, the table of medians, the number of runs behind
+//! them, how the servers compare, and everything needed to measure it again.
 //!
 //! Absent on purpose: the output of the testers, which the document and the page have.
 

@@ -120,8 +120,8 @@ fn unjudged(study: &Study) -> Option<String> {
         rest => (format!("{} and {last}", rest.join(", ")), "do"),
     };
     Some(format!(
-        "{names} {verb} not judge how far the tester itself was late: an unmarked figure there means \
-         that the lab saw nothing on this host that could have moved it, not that nothing did"
+        "{names} {verb} not judge how far the tester itself was late: an unmarked figure there \
+         means that the lab saw nothing on this host that could have moved it, not that nothing did"
     ))
 }
 

@@ -1,5 +1,5 @@
-//! A study, as wide as the terminal and at most 110 columns: the answer, the medians, how the servers
-//! compare, and what to know before believing either.
+//! A study, as wide as the terminal and at most 110 columns: the answer, the medians, how the
+//! servers compare, and what to know before believing either.
 //!
 //! Absent on purpose: commands, logs and the full host, which the Markdown has.
 

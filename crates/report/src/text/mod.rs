@@ -2,10 +2,10 @@
 //! run without surprises.
 //!
 //! The answer comes first (see `answer`), then one line of how sure it is. What makes it unsure is
-//! behind the numbers. Each quantile is shown with the number of samples that are slower. A quantile
-//! with fewer than ten is marked; one with none is left out, because it would repeat the maximum. If
-//! the load changed during the run, each stage comes before the figures of the whole, which no
-//! single load had.
+//! behind the numbers. Each quantile is shown with the number of samples that are slower. A
+//! quantile with fewer than ten is marked; one with none is left out, because it would repeat the
+//! maximum. If the load changed during the run, each stage comes before the figures of the whole,
+//! which no single load had.
 
 mod metrics;
 mod rest;

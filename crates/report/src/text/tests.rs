@@ -562,7 +562,7 @@ fn colours_follow_the_answer_and_confidence_has_its_own() {
     }
 }
 
-/// Whoever has never seen a report finds the result in the first three lines.
+/// A reader who has never seen a report finds the result in the first three lines.
 #[test]
 fn the_first_three_lines_are_the_result() {
     for result in all() {

@@ -2,11 +2,11 @@
 //!
 //! A hold is looked at every few seconds. What it shows then counts if it is shown at a lower level
 //! than that of the whole: a part for each look, after O'Brien and Fleming's idea that early looks
-//! get little of it. The looks depend on each other, so their parts do not simply add up; that whole
-//! searches keep to the level is shown by simulation (`tests::coverage`). A rate is shown to be met
-//! at half the hold at the earliest, because a hold has to see what happens now and then. A hold that
-//! can hardly show what it is for ends at its half. Quick probes guide, and end once the answer is
-//! plain.
+//! get little of it. The looks depend on each other, so their parts do not simply add up; that
+//! whole searches keep to the level is shown by simulation (`tests::coverage`). A rate is shown to
+//! be met at half the hold at the earliest, because a hold has to see what happens now and then. A
+//! hold that can hardly show what it is for ends at its half. Quick probes guide, and end once the
+//! answer is plain.
 
 use super::Search;
 use crate::find::figures::Figures;

@@ -16,8 +16,9 @@
 //! ```
 //!
 //! `bracket`, `climb` and `overload` have the transitions, `budget` what fits into the time that is
-//! left, and `looks` when a probe has shown enough. The state follows from the settings and what the
-//! probes measured alone, so a search that was interrupted is resumed by telling a new one the same.
+//! left, and `looks` when a probe has shown enough. The state follows from the settings and what
+//! the probes measured alone, so a search that was interrupted is resumed by telling a new one the
+//! same.
 
 mod bracket;
 mod budget;
@@ -438,8 +439,8 @@ impl Search {
     }
 
     /// The probe that shows the answer, whatever ended the search: the highest rate of a climb that
-    /// passed its hold, below all rates that a hold has shown not to meet the objectives. Rates that
-    /// pass with the stalls of all probes come first.
+    /// passed its hold, below all rates that a hold has shown not to meet the objectives. Rates
+    /// that pass with the stalls of all probes come first.
     pub(super) fn shown(&self) -> Option<Shown> {
         let failed_rps = self.top_above(0.0).map_or(f64::INFINITY, |probe| probe.plan.rate_rps);
         let passed = self.probes.iter().enumerate().filter(|(_, probe)| {

@@ -140,8 +140,8 @@ fn an_overload_in_a_quick_probe_is_no_stall() {
     assert!(!whys(&answer).contains(&Why::Stalls), "{answer:?}");
 }
 
-/// The tester was late. Rates that meet the objective meet it, rates that fail by far fail, and only
-/// what it may have decided says nothing.
+/// The tester was late. Rates that meet the objective meet it, rates that fail by far fail, and
+/// only what it may have decided says nothing.
 #[test]
 fn a_late_tester_spoils_only_what_it_can_have_decided() {
     let late = |decisive| {

@@ -139,8 +139,8 @@ fn a_server_that_is_slow_at_low_rates_has_no_single_line() {
     });
 }
 
-/// The capacity falls by a fifth in two minutes. An answer that no longer holds at the end must have
-/// a doubt.
+/// The capacity falls by a fifth in two minutes. An answer that no longer holds at the end must
+/// have a doubt.
 #[test]
 fn a_server_that_changes_is_not_believed() {
     // The lines of services of 1 ms and 1.25 ms with the limit 10 ms, by Erlang's formula.

@@ -1,8 +1,9 @@
 //! A study as a page: one file that needs nothing else, offline, on screen and on paper.
 //!
-//! The answer comes first, then the table. Then each load has its ranks, percentiles, comparison with the baseline,
-//! and CPU and memory over time. Servers keep their colour and shape throughout, so that readers
-//! need not rely on one of the two. The script sorts the table; everything else works without it.
+//! The answer comes first, then the table. Then each load has its ranks, percentiles, comparison
+//! with the baseline, and CPU and memory over time. Servers keep their colour and shape throughout,
+//! so that readers need not rely on one of the two. The script sorts the table; everything else
+//! works without it.
 //!
 //! The page is bounded: outputs share a budget, and no chart has more points than a screen can
 //! show.

@@ -1,10 +1,11 @@
 //! Which figures of a run are in doubt, and what that does to a case.
 
-use super::tests::case;
 use super::*;
 use crate::confidence::conclude;
 use crate::doubt::{Off, Reach, Touch};
 use crate::plan::{Draft, Endpoint};
+use crate::study::tests::case;
+use crate::study::*;
 
 const MS: u64 = 1_000_000;
 

@@ -1,0 +1,3 @@
+//! What tests of pages share: a browser that lays them out.
+
+pub(crate) mod browser;
