@@ -54,7 +54,7 @@ Exit codes:
   1    the run could not be carried out, or not one whole response came
   2    a mistake in the flags or the plan
   3    a --gate failed, or --abort-when ended the run
-  4    the verdict is not valid, and --require-valid asked for it
+  4    doubt leaves a --gate undecided, or --require-valid without gates met a doubt
   129  interrupted: the terminal was closed
   130  interrupted by Ctrl-C
   143  interrupted by SIGTERM";
