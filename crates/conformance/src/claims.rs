@@ -2,7 +2,7 @@
 //! what is in doubt lies on the side that it says*.
 //!
 //! Each figure of a report is an interval. Plimsoll's follows from the causes in its result. Any
-//! other tester's figure is exact, unless the tester warns of a [`Topic`](crate::doubts::Topic)
+//! other tester's figure is exact, unless the tester warns of a [`Topic`]
 //! that puts it in doubt: then it says nothing of it. A tester that doubts everything would always
 //! be right, so an experiment also names figures that its disturbance cannot touch. A tester that
 //! says of single figures whether they are in doubt has to call those certain.

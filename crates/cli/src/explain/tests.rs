@@ -83,7 +83,7 @@ fn the_name_of_a_group_lists_its_codes() {
         ("kinds", "\n  refused ", "late_tail"),
         ("verdicts", "\n  suspect ", "late_tail"),
         ("exit-codes", "\n  exit-4 ", "late_tail"),
-        ("columns", "\n  beyond ", "late_tail"),
+        ("columns", "\n  slower ", "late_tail"),
     ] {
         let text = explained(&groups, name, COLUMNS_MAX).unwrap();
         assert!(text.contains(has) && !text.contains(lacks), "{name}: {text}");
