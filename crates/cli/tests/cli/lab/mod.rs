@@ -242,7 +242,7 @@ fn a_load_without_a_run_that_counts_is_no_success() {
 #[test]
 fn gates_of_loads_are_decided_and_give_the_exit_code() {
     for (gate, code, first) in
-        [("p50>1ns", [0, 4].as_slice(), "1 gate"), ("p50<1ns", &[3], "1 of 1 gate FAILED")]
+        [("ok>=1", [0, 4].as_slice(), "1 gate"), ("ok<1", &[3], "1 of 1 gate FAILED")]
     {
         let text = format!(
             "name = 'test'\nrepeats = 1\n[[servers]]\nname = 'a'\n{}\n\
