@@ -137,7 +137,11 @@ impl Sender {
                 self.backlog.pop();
             }
             Fate::Retry { after, reason } => {
-                self.delivery.reason = Some(reason);
+                // An attempt that the end of the run cuts short says less than one before it.
+                let is_cut_short = limit < self.patience.answer;
+                if !is_cut_short || self.delivery.reason.is_none() {
+                    self.delivery.reason = Some(reason);
+                }
                 self.not_before = Instant::now() + after.unwrap_or(self.pause);
                 self.pause = (self.pause * 2).min(self.patience.pause_max);
             }
