@@ -137,7 +137,7 @@ impl Reach {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the true value does not lie on this side at all.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::Nothing

@@ -12,7 +12,7 @@ pub struct Turn {
     pub why: Why,
     /// The rate that it is about, requests per second.
     pub rate_rps: f64,
-    /// The rate of the probe that follows from it; null if there is none.
+    /// The rate of the probe that follows from it; null without one.
     pub next_rps: Option<f64>,
 }
 
