@@ -155,7 +155,7 @@ pub(crate) fn figures(result: &RunResult) -> Option<String> {
     Some(words.join(" · "))
 }
 
-/// The rate, or that there is none.
+/// The rate, or why the run has no rate.
 pub(crate) fn rate_words(result: &RunResult) -> String {
     if let Some(words) = without_rate(result) {
         return words;

@@ -40,7 +40,7 @@ fn a_figure_is_exact_unless_a_warning_puts_it_in_doubt() {
     let mut checks = Checks::default();
     let claims = Claims::of(&TOPIC, &warned, &quiet);
     claims.completed(&mut checks, 150, Tolerance { share: 0.0, more: 0.0 });
-    assert!(!passes(checks), "a warning of times is none of counts");
+    assert!(!passes(checks), "a warning of times does not cover counts");
 }
 
 /// Plimsoll's, of 1000 requests of 1 ms, ten of which were 500 ms late.

@@ -175,7 +175,7 @@ fn curve(probes: &[Probe]) -> Vec<(f64, f64)> {
     curve
 }
 
-/// Those that count at the rate of the answer, or at any where there is none.
+/// Those that count at the rate of the answer; without an answer, at any rate.
 fn stalls(search: &Search, rate_rps: Option<f64>) -> Vec<StallsSeen> {
     let settings = search.settings();
     let hold_s = settings.hold_ns as f64 / 1e9;
