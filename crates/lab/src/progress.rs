@@ -32,14 +32,12 @@ impl Progress {
 
     /// Why the figures may not be the server's.
     fn doubts(&mut self, place: usize, run: &CaseRun) -> Vec<String> {
-        let name = match run.verdict {
-            Some(Verdict::Invalid) => "INVALID",
-            Some(Verdict::Suspect) => "suspect",
-            _ => return Vec::new(),
+        let Some(verdict) = run.verdict.filter(|it| *it > Verdict::Valid) else {
+            return Vec::new();
         };
         let worst = run.causes.iter().find(|cause| Some(cause.verdict) == run.verdict);
         let why = worst.map(|cause| self.once(place, &cause.code, &cause.text));
-        vec![format!("{name}{}", why.unwrap_or_default())]
+        vec![format!("{}{}", verdict.name(), why.unwrap_or_default())]
     }
 
     /// A text, or where it was said before.
@@ -129,7 +127,7 @@ mod tests {
                 "[1/7] a l #1: FAILED: port 10240: refused",
                 "[2/7] a l #2: FAILED: status 404",
                 "[3/7] a l #3: FAILED as in [1/7]",
-                "[4/7] a l #4: ~ 1 234/s, INVALID: 97 % of its CPU",
+                "[4/7] a l #4: ± 1 234/s, invalid: 97 % of its CPU",
                 "[5/7] a l #5: 1 234/s, suspect as in [4/7]",
                 "[6/7] a l #6: 1 234/s",
                 "[7/7] a l #7: FAILED: status 503",

@@ -144,11 +144,11 @@ pub(crate) fn figures(result: &RunResult) -> Option<String> {
         let times = Times::of_run(clock, result);
         let (p50, p99) = (times.tail(5000), times.tail(9900));
         let tail = match p99.value_ns {
-            Some(_) => format!("p99 {}", p99.words()),
+            Some(_) => format!("p99 {}", p99.spoken()),
             None => format!("max {}", times.max().unwrap_or_default()),
         };
         Some(match p50.value_ns {
-            Some(_) => format!("{} p50 {}, {tail}", clock.word(), p50.words()),
+            Some(_) => format!("{} p50 {}, {tail}", clock.word(), p50.spoken()),
             None => format!("{} {tail}", clock.word()),
         })
     }));

@@ -53,6 +53,16 @@ impl Tail {
         }
     }
 
+    /// The value in a sentence, where no table explains a mark: `about 20.2 ms` is rough.
+    pub(crate) fn spoken(self) -> String {
+        match self.value_ns {
+            Some(value_ns) if self.lean.is_none() && self.is_rough() => {
+                format!("about {}", format_ns(value_ns))
+            }
+            _ => self.words(),
+        }
+    }
+
     /// Whether too few samples lie beyond for the value to be more than a rough one.
     pub(crate) fn is_rough(self) -> bool {
         self.value_ns.is_some() && self.beyond < FEW_BEYOND
@@ -148,17 +158,8 @@ impl<'r> Times<'r> {
 /// A value with the mark of where the true one may lie.
 fn marked(lean: Option<Lean>, value: String) -> String {
     match lean {
-        Some(lean) => format!("{} {value}", mark(lean)),
+        Some(lean) => format!("{} {value}", lean.sign()),
         None => value,
-    }
-}
-
-/// The mark of a side.
-pub(crate) fn mark(lean: Lean) -> char {
-    match lean {
-        Lean::Higher => '≥',
-        Lean::Lower => '≤',
-        Lean::Either => '±',
     }
 }
 

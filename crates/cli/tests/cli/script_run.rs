@@ -405,7 +405,7 @@ fn calls_and_sockets_are_counted_beside_requests() {
          export default function () {
            http.get(`${BASE}/`);
            const address = BASE.replace('http://', '');
-           if (__ITER == 0) client.connect(address, { plaintext: true, reflect: true });
+           client.connect(address, { plaintext: true, reflect: true });
            client.invoke('grpc.testing.TestService/EmptyCall', {});
            ws.connect(`${BASE.replace('http', 'ws')}/ws`, null, (s) => s.on('open', () => s.close()));
          }",

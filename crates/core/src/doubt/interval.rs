@@ -57,4 +57,14 @@ impl Lean {
             (one, other) => one.or(other),
         }
     }
+
+    /// The mark in front of a value whose true one may lie there.
+    #[must_use]
+    pub fn sign(self) -> char {
+        match self {
+            Self::Higher => '≥',
+            Self::Lower => '≤',
+            Self::Either => '±',
+        }
+    }
 }

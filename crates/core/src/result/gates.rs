@@ -2,8 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::doubt::{Interval, Lean};
 use crate::units::{format_bytes, format_number, format_whole};
 use crate::verdict::Verdict;
+
+/// A true value that may be further away than this share of a decided gate's value has a mark.
+const MARKED_FROM_SHARE: f64 = 0.05;
 
 /// A condition the run had to meet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -71,10 +75,22 @@ impl Gate {
         }
     }
 
-    /// What was measured, for people.
+    /// What was measured, for people, marked if the true value may lie elsewhere: `≤ 2.791 ms`.
     #[must_use]
     pub fn measured(&self) -> String {
-        self.value.map_or_else(|| "nothing to measure".to_owned(), |value| self.unit.format(value))
+        let Some(value) = self.value else { return "nothing to measure".to_owned() };
+        let words = self.unit.format(value);
+        match self.lean(value) {
+            Some(lean) => format!("{} {words}", lean.sign()),
+            None => words,
+        }
+    }
+
+    /// Where the true value may lie, as far as that matters: of what is undecided, anywhere else.
+    fn lean(&self, value: f64) -> Option<Lean> {
+        let GateInterval { low, high } = self.interval?;
+        let tolerance = if self.undecided { 0.0 } else { MARKED_FROM_SHARE * value.abs() };
+        Interval { low, high: high.unwrap_or(f64::INFINITY) }.lean(value, tolerance)
     }
 }
 

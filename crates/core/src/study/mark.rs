@@ -57,7 +57,7 @@ impl Mark {
         match self {
             Self::AtMost => '≤',
             Self::AtLeast => '≥',
-            Self::About => '~',
+            Self::About => '±',
         }
     }
 

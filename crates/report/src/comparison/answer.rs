@@ -154,6 +154,11 @@ pub(super) fn confidence(case: &CaseContrast, settings: &Settings) -> String {
     parts.join("; ")
 }
 
+/// What the two sides differ in besides what is compared, a line each: it may be the reason of all.
+pub(super) fn unlike(contrast: &Contrast) -> impl Iterator<Item = String> + '_ {
+    contrast.differences.iter().map(|difference| format!("unlike: {difference}"))
+}
+
 /// Why measures cannot be told, those of one reason together.
 fn why_open(family: &[&MeasureContrast]) -> Vec<String> {
     let open = |it: &&&MeasureContrast| {

@@ -10,7 +10,7 @@ use plimsoll_core::comparison::{
     CaseContrast, CaseDecision, Contrast, Decision, MeasureContrast, Outcome, Scale, SideFacts,
 };
 
-use super::answer::{Answer, Verdict, confidence, judged_change, outcome_word};
+use super::answer::{Answer, Verdict, confidence, judged_change, outcome_word, unlike};
 use super::words::{HEAD, cells, change_words, interval_words, row_word};
 use super::{case_name, count_sentence, legend, side_words, title};
 use crate::page::escape::Escaped;
@@ -93,6 +93,9 @@ fn banner(contrast: &Contrast, page: &mut String) {
             let sentence = count_sentence(contrast);
             push(page, format_args!("<h1 class=\"count\">{}</h1>\n", Escaped(&sentence)));
         }
+    }
+    for text in unlike(contrast) {
+        push(page, format_args!("<p class=\"sure\">{}</p>\n", Escaped(&clipped(&text))));
     }
 }
 
@@ -226,9 +229,7 @@ fn sides(contrast: &Contrast, page: &mut String) {
         let words: Vec<String> = side_words(side).iter().map(|it| clipped(it)).collect();
         vec![word.to_owned(), words.join(" · ")]
     };
-    let mut rows = vec![row("base", &contrast.base), row("new", &contrast.new)];
-    let unlike = contrast.differences.iter().map(|it| vec!["unlike".to_owned(), clipped(it)]);
-    rows.extend(unlike);
+    let rows = vec![row("base", &contrast.base), row("new", &contrast.new)];
     Table { caption: "", head: &[("", Text), ("", Text)], rows, note: "" }.write(page);
     for text in legend(contrast) {
         push(page, format_args!("<p class=\"note\">{}</p>\n", Escaped(&text)));

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use plimsoll_core::comparison::{CaseContrast, Contrast, Outcome, SideFacts};
 
-use super::answer::{Answer, Verdict, confidence, judged_change, outcome_word};
+use super::answer::{Answer, Verdict, confidence, judged_change, outcome_word, unlike};
 use super::words::{HEAD, cells, row_word};
 use super::{case_name, count_sentence, legend, side_words, title};
 use crate::markdown::escape::{code, prose};
@@ -42,6 +42,7 @@ fn blocks(contrast: &Contrast) -> Vec<Vec<String>> {
         let confidence = Some(confidence(case, &contrast.settings)).filter(|it| !it.is_empty());
         blocks.push(confidence.iter().map(|text| prose(text)).collect());
     }
+    blocks.push(unlike(contrast).map(|text| prose(&text)).collect());
     blocks.extend([limits(contrast), sides(contrast)]);
     for case in &contrast.cases {
         let name = case_name(&case.server, &case.load);
@@ -91,7 +92,6 @@ fn sides(contrast: &Contrast) -> Vec<String> {
         format!("- {word}: {}, {}", code(&words[0]), rest.join(", "))
     };
     let mut lines = vec![line("base", &contrast.base), line("new", &contrast.new)];
-    lines.extend(contrast.differences.iter().map(|text| format!("- unlike: {}", prose(text))));
     lines.extend(contrast.notes.iter().map(|note| format!("- {}", prose(note))));
     lines
 }

@@ -213,6 +213,22 @@ fn what_is_known_stands_first_and_nothing_known_under_cannot_tell() {
     insta::assert_snapshot!(all);
 }
 
+/// What else the sides differ in may be the reason of all, so it stands before the tables.
+#[test]
+fn unlike_sides_are_named_above_the_figures() {
+    let mut contrast = one();
+    contrast.differences = vec!["base asks /a, new asks /b".to_owned()];
+    for (view, table) in [
+        (text(&contrast, false), "Base "),
+        (markdown(&contrast), "- base: "),
+        (html::page(&contrast), "<section>"),
+    ] {
+        let [unlike, table] = ["unlike: base asks /a, new asks /b", table].map(|it| view.find(it));
+        assert!(unlike.is_some() && unlike < table, "{view}");
+        assert_eq!(view.matches("base asks").count(), 1, "{view}");
+    }
+}
+
 #[test]
 fn sides_have_the_names_that_they_were_given() {
     let mut named = one();

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use plimsoll_core::comparison::{CaseContrast, CaseDecision, Contrast, Judged, Outcome, SideFacts};
 use plimsoll_core::units::format_count;
 
-use super::answer::{Answer, Verdict, confidence, judged_change, outcome_word};
+use super::answer::{Answer, Verdict, confidence, judged_change, outcome_word, unlike};
 use super::words::{HEAD, cells, row_word};
 use super::{case_name, count_sentence, figures_words, legend, side_words};
 use crate::facts::printable;
@@ -54,6 +54,8 @@ fn head(contrast: &Contrast, style: Style) -> Vec<String> {
         }
         _ => lines.push(count_sentence(contrast)),
     }
+    let unlike = unlike(contrast);
+    lines.extend(unlike.flat_map(|text| wrap("  ", "  ", &printable(&text), style.columns())));
     lines
 }
 
@@ -90,9 +92,6 @@ fn sides(contrast: &Contrast, style: Style) -> Vec<String> {
     let width = style.columns();
     let mut lines = wrap("Base      ", "          ", &row(&contrast.base), width);
     lines.extend(wrap("New       ", "          ", &row(&contrast.new), width));
-    for difference in &contrast.differences {
-        lines.extend(wrap("- ", "  ", &printable(&format!("unlike: {difference}")), width));
-    }
     for note in &contrast.notes {
         lines.extend(wrap("- ", "  ", &printable(note), width));
     }

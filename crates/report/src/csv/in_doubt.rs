@@ -7,7 +7,7 @@ use plimsoll_core::{RunResult, confidence};
 
 use super::quantile_name;
 use crate::Clock;
-use crate::tail::{Times, mark};
+use crate::tail::Times;
 
 /// The marked names, in the order of the columns.
 pub(super) fn columns(result: &RunResult) -> Vec<String> {
@@ -16,7 +16,7 @@ pub(super) fn columns(result: &RunResult) -> Vec<String> {
     let rates = rates.map(|(name, figure)| (name.to_owned(), doubts.value_lean(figure)));
     let clocks = [Clock::Response, Clock::Service].into_iter();
     let times = clocks.flat_map(|clock| of_clock(clock, result));
-    let marked = |(name, lean): (String, Option<Lean>)| Some(format!("{}{name}", mark(lean?)));
+    let marked = |(name, lean): (String, Option<Lean>)| Some(format!("{}{name}", lean?.sign()));
     rates.into_iter().chain(times).filter_map(marked).collect()
 }
 

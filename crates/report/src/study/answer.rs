@@ -27,11 +27,7 @@ pub(super) fn answer(study: &Study) -> Vec<String> {
         [] => {}
         [only] => sentences.extend(alone(study, only)),
         [first, ..] => {
-            // Without a baseline the suite's first server takes its place.
-            let is_there = |name: &&String| servers.contains(&name.as_str());
-            let baseline = study.baseline.clone().filter(|name| is_there(&name));
-            let baseline = baseline.unwrap_or_else(|| (*first).to_owned());
-            let study = Study { baseline: Some(baseline.clone()), ..study.clone() };
+            let (study, baseline) = with_baseline(study, &servers, first);
             let others = || servers.iter().filter(|name| **name != baseline);
             let named = others().take(SERVERS_NAMED);
             sentences.extend(named.map(|server| against(&study, server, &baseline)));
@@ -41,6 +37,26 @@ pub(super) fn answer(study: &Study) -> Vec<String> {
         }
     }
     sentences
+}
+
+/// Whether a server differs from the baseline in what leads.
+pub(super) fn has_difference(study: &Study) -> bool {
+    let servers = measured(study);
+    let Some(first) = servers.first() else { return false };
+    let (study, _) = with_baseline(study, &servers, first);
+    let differs = |case: &Case, measure: &Measure| {
+        let comparison = against_baseline(&study, case, *measure);
+        comparison.is_some_and(|it| matches!(it.decision, Decision::Better | Decision::Worse))
+    };
+    study.cases.iter().any(|case| leading(&study).iter().any(|measure| differs(case, measure)))
+}
+
+/// The study with the baseline that it is told against, and that baseline: without one, or without
+/// a run of it, the first server that was measured.
+fn with_baseline(study: &Study, servers: &[&str], first: &str) -> (Study, String) {
+    let is_there = |name: &String| servers.contains(&name.as_str());
+    let baseline = study.baseline.clone().filter(is_there).unwrap_or_else(|| first.to_owned());
+    (Study { baseline: Some(baseline.clone()), ..study.clone() }, baseline)
 }
 
 /// The servers that have a run which did not fail.
@@ -139,8 +155,14 @@ fn against(study: &Study, server: &str, baseline: &str) -> String {
         parts.push(format!("{} {} alike", joined(&alike, "and"), verb(&alike, "is", "are")));
     }
     let is_told = !parts.is_empty();
-    let unknown = all.iter().filter_map(|found| Some((unknown(found)?, name(found.measure))));
-    for (why, names) in grouped(unknown.collect()) {
+    for (why, names) in open(&all, in_doubt) {
+        parts.push(format!(
+            "{} {} in doubt {why}",
+            joined(&names, "and"),
+            verb(&names, "is", "are")
+        ));
+    }
+    for (why, names) in open(&all, within_noise) {
         parts.push(format!("{} can't be told apart {why}", joined(&names, "and")));
     }
     match (parts.is_empty(), is_told) {
@@ -202,29 +224,42 @@ fn is_everywhere(found: &Found<'_>, is_it: impl Fn(&Finding) -> bool) -> bool {
     found.by_load.iter().all(|(_, finding)| is_it(finding))
 }
 
-/// Where and why a measure cannot be told: under all loads, or under those where it is in doubt.
-/// Where only noise hides a difference, the loads with a difference say enough.
-fn unknown(found: &Found<'_>) -> Option<String> {
-    let is_told =
-        |(_, finding): &&(&str, Finding)| matches!(finding, Finding::Differs(_) | Finding::Alike);
-    let is_partly = found.by_load.iter().any(|it| is_told(&it));
-    let (mut loads, mut reasons): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
-    for (load, finding) in &found.by_load {
-        let why = match finding {
-            Finding::Doubt(why) => why,
-            Finding::Unknown(why) if !is_partly => why,
-            _ => continue,
+/// The measures that are open for one kind of reason, by where and why.
+fn open(all: &[Found<'_>], why: fn(&Found<'_>, &Finding) -> Option<String>) -> Grouped {
+    let of = |found: &Found<'_>| {
+        let open = found.by_load.iter().filter_map(|(load, finding)| {
+            let why = why(found, finding)?;
+            Some(((*load).to_owned(), why))
+        });
+        let (loads, mut reasons): (Vec<String>, Vec<String>) = open.unzip();
+        reasons.sort();
+        reasons.dedup();
+        let place = match loads.len() {
+            0 => return None,
+            some if some == found.by_load.len() => "here".to_owned(),
+            _ => place(&loads, found.by_load.len()).trim().to_owned(),
         };
-        loads.push((*load).to_owned());
-        if !reasons.contains(&why.as_str()) {
-            reasons.push(why);
-        }
+        Some((format!("{place}: {}", reasons.join(", or ")), name(found.measure)))
+    };
+    grouped(all.iter().filter_map(of).collect())
+}
+
+/// Why a figure of one of the two is in doubt.
+fn in_doubt(_: &Found<'_>, finding: &Finding) -> Option<String> {
+    match finding {
+        Finding::Doubt(why) => Some(why.clone()),
+        _ => None,
     }
-    let reasons = reasons.join(", or ");
-    match (loads.is_empty(), is_partly) {
-        (true, _) => None,
-        (false, false) => Some(format!("here: {reasons}")),
-        (false, true) => Some(format!("{}: {reasons}", place(&loads, found.by_load.len()).trim())),
+}
+
+/// Why the figures do not show which is better. Where a difference shows under some loads, these
+/// say enough.
+fn within_noise(found: &Found<'_>, finding: &Finding) -> Option<String> {
+    let is_told =
+        |(_, finding): &(&str, Finding)| matches!(finding, Finding::Differs(_) | Finding::Alike);
+    match finding {
+        Finding::Unknown(why) if !found.by_load.iter().any(is_told) => Some(why.clone()),
+        _ => None,
     }
 }
 
@@ -291,9 +326,12 @@ fn by(changes: &[f64], is_more: bool, more: &str, less: &str) -> String {
     format!("{range} % {word}")
 }
 
+/// What stands together, under where or why.
+type Grouped = Vec<(String, Vec<String>)>;
+
 /// Those with the same key together, in the order of the first of each.
-fn grouped<T>(all: Vec<(String, T)>) -> Vec<(String, Vec<T>)> {
-    let mut groups: Vec<(String, Vec<T>)> = Vec::new();
+fn grouped(all: Vec<(String, String)>) -> Grouped {
+    let mut groups: Grouped = Vec::new();
     for (key, value) in all {
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, values)) => values.push(value),

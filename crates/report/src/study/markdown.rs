@@ -15,7 +15,7 @@ use super::facts::{
 };
 use super::notes::{self, Note, Weight};
 use super::standing::{
-    Standing, VERDICT, has_left_out, unranked_words, verdict_legend, verdict_words,
+    Standing, VERDICT, has_left_out, sureness, unranked_words, verdict_legend, verdict_words,
 };
 use crate::markdown::escape::{code, fenced, prose};
 use crate::markdown::{table_of, write_blocks};
@@ -42,6 +42,9 @@ fn head(study: &Study) -> String {
     let mut text = format!("# {}\n\n", prose(title));
     for sentence in answer(study) {
         text += &format!("**{}.**\n\n", prose(&sentence));
+    }
+    if let Some(sure) = sureness(study) {
+        text += &format!("*Confidence:* {}\n\n", prose(&sure));
     }
     for paragraph in study.description.split("\n\n").filter(|text| !text.trim().is_empty()) {
         let lines: Vec<String> = paragraph.lines().map(|line| prose(line.trim())).collect();

@@ -1,8 +1,10 @@
 //! How far the figures of a case can be believed, in a few words for the column beside them.
 
 use plimsoll_core::study::{Case, CaseRun, Study};
+use plimsoll_core::units::counted;
 use plimsoll_core::verdict::Verdict;
 
+use super::answer::has_difference;
 use super::facts::name;
 
 /// How a case stands, by the worst of its runs, the best first.
@@ -42,7 +44,7 @@ impl Standing {
             Self::Unsaid => "none",
             Self::Valid => "valid",
             Self::Suspect => "suspect",
-            Self::Invalid => "INVALID",
+            Self::Invalid => "invalid",
             Self::Failed => "FAILED",
         }
     }
@@ -55,14 +57,60 @@ impl Standing {
             }
             Self::Valid => "valid: all figures hold",
             Self::Suspect => {
-                "suspect: high percentiles are in doubt, or the load was not the one asked for"
+                "suspect: high percentiles are in doubt, or the load was not the one asked for; \
+                 figures without a mark hold"
             }
             Self::Invalid => {
-                "INVALID: a median, the rate or counts are in doubt; the other figures hold"
+                "invalid: a median, the rate or counts are in doubt; figures without a mark hold"
             }
             Self::Failed => "FAILED: nothing that counts was measured",
         }
     }
+}
+
+/// How sure the answer of a study is: its differences, and the figures that they stand on. None if
+/// nothing was measured.
+pub(super) fn sureness(study: &Study) -> Option<String> {
+    let runs = || study.cases.iter().flat_map(|case| case.runs.iter().map(move |run| (case, run)));
+    let count = |is: fn(&CaseRun) -> bool| runs().filter(|(_, run)| is(run)).count() as u64;
+    let all = runs().count() as u64;
+    if all == 0 {
+        return None;
+    }
+    let mut parts: Vec<String> = Vec::new();
+    if has_difference(study) {
+        parts.push("each difference is 95 % sure".to_owned());
+    }
+    if let failed @ 1.. = count(|run| run.failure.is_some()) {
+        parts.push(format!("{failed} of {} failed", counted(all, "run")));
+    }
+    let judged = count(|run| run.failure.is_none() && run.verdict.is_some());
+    let doubted = count(|run| run.failure.is_none() && run.verdict > Some(Verdict::Valid));
+    match (judged, doubted) {
+        (0, _) => {}
+        (_, 0) => {
+            parts.push(format!("{} of Plimsoll valid: all figures hold", counted(judged, "run")))
+        }
+        _ => parts.push(format!(
+            "{doubted} of {} of Plimsoll with figures in doubt, which are marked and not compared",
+            counted(judged, "run")
+        )),
+    }
+    let unsaid = || runs().filter(|(_, run)| Standing::of(run) == Standing::Unsaid);
+    let mut testers: Vec<&str> = unsaid().filter_map(|(case, _)| tester(study, case)).collect();
+    testers.sort_unstable();
+    testers.dedup();
+    if let some @ 1.. = unsaid().count() as u64 {
+        let judge =
+            if testers.len() == 1 { "does not judge itself" } else { "do not judge themselves" };
+        parts.push(format!("{} {judge} ({})", testers.join(" and "), counted(some, "run")));
+    }
+    Some(parts.join("; "))
+}
+
+fn tester<'s>(study: &'s Study, case: &Case) -> Option<&'s str> {
+    let load = study.loads.iter().find(|load| load.name == case.load)?;
+    Some(&load.tester)
 }
 
 /// The heading of the column that says how cases stand.

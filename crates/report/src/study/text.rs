@@ -14,7 +14,9 @@ use super::facts::{
     is_in_doubt, shown_words,
 };
 use super::notes::{self, Weight};
-use super::standing::{VERDICT, has_left_out, unranked_words, verdict_legend, verdict_words};
+use super::standing::{
+    VERDICT, has_left_out, sureness, unranked_words, verdict_legend, verdict_words,
+};
 use crate::facts::printable;
 use crate::text::Style;
 use crate::text::table::{self, shorten, table};
@@ -51,6 +53,9 @@ fn head(study: &Study, style: Style) -> Vec<String> {
     for sentence in answer(study) {
         let wrapped = wrap("", "  ", &printable(&sentence), style);
         lines.extend(wrapped.iter().map(|line| style.paint("1", line)));
+    }
+    if let Some(sure) = sureness(study) {
+        lines.extend(wrap("", "  ", &format!("confidence: {}", printable(&sure)), style));
     }
     lines.extend(wrap("", "", &printable(&facts::setting_words(study).join(" · ")), style));
     lines

@@ -236,7 +236,7 @@ fn nothing_completed() {
 fn a_run_cut_short_after_a_warm_up() {
     insta::assert_snapshot!(report(&samples::cut_short(), false), @r"
     1 of 173 failed: 1 unfinished
-    139 responses/s · response p50 6.68 ms, p99 ≥ 15.2 ms · service p50 6.68 ms, p99 ~ 15.2 ms
+    139 responses/s · response p50 6.68 ms, p99 ≥ 15.2 ms · service p50 6.68 ms, p99 about 15.2 ms
     confidence: valid · all figures hold: the tester did not disturb them
     - interrupted after 1.24 s: this is what had happened until then
 

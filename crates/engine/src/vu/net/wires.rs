@@ -143,9 +143,6 @@ impl Wires {
     ) -> Option<u32> {
         let number = self.lend(driver, owned)?;
         let wire = &mut self.all[number as usize];
-        if wire.channel.take().is_some() {
-            wire.connection = Connection::new(SocketId(number), &self.settings);
-        }
         (wire.user, wire.site, wire.is_used) = (user, site, false);
         wire.counted = Counted { scenario, ..Counted::default() };
         (wire.opened_ns, wire.connected_ns, wire.secured_ns) = (now_ns, 0, 0);
@@ -181,7 +178,13 @@ impl Wires {
     /// A number for a connection, of requests or of something else; `None` when there is no socket
     /// for it.
     pub(super) fn lend<D: Driver>(&mut self, driver: &mut D, owned: &mut Vec<u32>) -> Option<u32> {
-        self.free.pop().or_else(|| self.take_over(driver, owned))
+        let number = self.free.pop().or_else(|| self.take_over(driver, owned))?;
+        let wire = &mut self.all[number as usize];
+        // Events of a number that carried calls would go on to their channel.
+        if wire.channel.take().is_some() {
+            wire.connection = Connection::new(SocketId(number), &self.settings);
+        }
+        Some(number)
     }
 
     /// Takes a number back that was lent.

@@ -24,6 +24,7 @@ use super::facts::{
     self, COMPARED_HOW, IN_DOUBT, change_words, decision_words, is_in_doubt, tester_words,
 };
 use super::notes::{self, Weight};
+use super::standing::sureness;
 use crate::facts::counted;
 use crate::page::escape::{Escaped, Lines};
 use crate::page::push;
@@ -76,6 +77,10 @@ fn head(study: &Study, title: &str, page: &mut String) {
     push(page, format_args!("<header class=\"study\">\n<h1>{}</h1>\n", Escaped(title)));
     for sentence in answer(study) {
         push(page, format_args!("<p class=\"answer\"><b>{}.</b></p>\n", Escaped(&sentence)));
+    }
+    if let Some(sure) = sureness(study) {
+        let sure = Escaped(&sure);
+        push(page, format_args!("<p class=\"confidence\"><b>Confidence</b> {sure}</p>\n"));
     }
     for paragraph in study.description.split("\n\n").filter(|text| !text.trim().is_empty()) {
         let text = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -106,9 +106,9 @@ fn runs_that_do_not_count_are_marked_and_win_nothing() {
     let page = page(&samples::doubtful());
     for part in [
         "<tr class=\"invalid\"><td class=\"n\" data-l=\"#\" data-v=\"3\">3</td>",
-        "<td class=\"verdict\" data-l=\"Verdict\">INVALID 2/3</td>",
+        "<td class=\"verdict\" data-l=\"Verdict\">invalid 2/3</td>",
         "<td class=\"verdict\" data-l=\"Verdict\">FAILED</td><td class=\"n\" data-l=\"QPS\">–</td>",
-        "<small>INVALID 2/3</small></th><td class=\"bar\">",
+        "<small>invalid 2/3</small></th><td class=\"bar\">",
         "because no run counts: http-echo (FAILED)",
     ] {
         assert!(page.contains(part), "{part}");
