@@ -5,12 +5,14 @@
 //! Absent on purpose: verdict and gates, which are about a whole run, and histograms of all seconds
 //! together, which would have to be unpacked and added up each second.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Packed;
 use crate::ledger::Ledger;
 use crate::plan::Draft;
-use crate::series::Point;
+use crate::series::{Point, add_statuses};
 
 /// Which part of a run goes on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +78,9 @@ pub struct LiveFigures {
     pub ledger: Ledger,
     /// Errors in the same time.
     pub errors: u64,
+    /// Whole responses by status in the same time, 0 for those without one.
+    #[serde(default)]
+    pub status: BTreeMap<u16, u64>,
     /// The last whole interval by itself, without what waited at its end.
     pub last: Option<Point>,
 }
@@ -104,6 +109,7 @@ impl LiveFigures {
         ledger.timed_out += point.timed_out;
         ledger.broken += point.broken;
         self.errors += point.errors;
+        add_statuses(&mut self.status, &point.status);
         // It is in no document, and what is shown here is what others are sent.
         let (overdue, waiting) = (0, Packed::default());
         self.last = Some(Point { overdue, waiting, ..point.clone() });
@@ -133,6 +139,7 @@ mod tests {
             timed_out: 2,
             broken: 1,
             errors: 4,
+            status: [(200, 7), (503, 3)].into(),
             lateness_max_ns: 1_001,
             overdue: 5,
             waiting: times.pack(),
@@ -186,6 +193,7 @@ mod tests {
             ..Ledger::default()
         };
         assert_eq!((figures.ledger, figures.errors), (ledger, 8));
+        assert_eq!(figures.status, [(200, 14), (503, 6)].into());
         let last = figures.last.expect("two intervals came");
         assert_eq!((last.t_ns, last.sent), (SECOND_NS, 15));
         assert_eq!(last.response, point(1).response);

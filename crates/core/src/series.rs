@@ -3,6 +3,8 @@
 //! Points start one second long. When there are more than [`POINTS_LIMIT`], the series halves its
 //! resolution. Its memory has a ceiling, and its counts stay exact.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::histogram::Packed;
@@ -13,6 +15,13 @@ pub const POINTS_LIMIT: usize = 3600;
 
 /// The interval a series starts with, ns.
 pub const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// Adds responses by status.
+pub fn add_statuses(all: &mut BTreeMap<u16, u64>, new: &BTreeMap<u16, u64>) {
+    for (status, count) in new {
+        *all.entry(*status).or_default() += count;
+    }
+}
 
 /// One interval of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -78,6 +87,9 @@ pub struct Point {
     /// Of `service`, the same.
     #[serde(skip)]
     pub incomplete_service: Packed,
+    /// Whole responses by status, 0 for those without one. Absent without any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status: BTreeMap<u16, u64>,
     /// What sources of work recorded in the interval, whatever its tags. Absent without any.
     #[serde(default, skip_serializing_if = "CustomMetrics::is_empty")]
     pub metrics: CustomMetrics,
@@ -109,6 +121,7 @@ impl Point {
         self.service.merge(&other.service);
         self.incomplete_response.merge(&other.incomplete_response);
         self.incomplete_service.merge(&other.incomplete_service);
+        add_statuses(&mut self.status, &other.status);
         self.metrics.merge(&other.metrics);
     }
 

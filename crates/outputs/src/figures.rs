@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::live::{LiveFigures, RunPart};
-use plimsoll_core::series::Point;
+use plimsoll_core::series::{Point, add_statuses};
 use plimsoll_core::{Histogram, Ledger, RunResult};
 
 use crate::events::{Agenda, Event, Timetable};
@@ -21,7 +21,7 @@ pub(crate) struct Totals {
     /// and in a closed loop the times that a user could send none, known at the end of a run.
     pub errors: u64,
     pub received_bytes: u64,
-    /// Completed requests by status. Known at the end of a run.
+    /// Completed requests by status.
     pub status: BTreeMap<u16, u64>,
     pub response: Histogram,
     pub service: Histogram,
@@ -48,7 +48,7 @@ impl Totals {
             ledger,
             errors: not_ok(&ledger),
             received_bytes: point.received_bytes,
-            status: BTreeMap::new(),
+            status: point.status.clone(),
             response,
             service: point.service.unpack(),
         }
@@ -58,9 +58,7 @@ impl Totals {
         self.ledger.merge(&other.ledger);
         self.errors += other.errors;
         self.received_bytes += other.received_bytes;
-        for (status, count) in &other.status {
-            *self.status.entry(*status).or_default() += count;
-        }
+        add_statuses(&mut self.status, &other.status);
         self.response.merge(&other.response);
         self.service.merge(&other.service);
     }

@@ -135,7 +135,7 @@ fn counters(figures: &Figures) -> Vec<Family<'_>> {
     let codes: Vec<Sample<'_>> =
         codes.map(|(code, count)| labelled("code", code.to_string(), *count as f64)).collect();
     if !codes.is_empty() {
-        let help = "Whole responses by status, known when a run has ended.";
+        let help = "Whole responses by status.";
         families.push(family(Type::Counter, "plimsoll_responses", help, codes));
     }
     families

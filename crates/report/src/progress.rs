@@ -5,6 +5,9 @@ use plimsoll_core::live::LiveFigures;
 use plimsoll_core::series::Point;
 use plimsoll_core::units::{counted, format_count, format_duration, format_ns, format_rate};
 
+/// From here on a status says that the request failed (RFC 9110, section 15.5).
+const FIRST_ERROR_STATUS: u16 = 400;
+
 /// The line, without an end of line; words that do not fit into the columns are left out from the
 /// end, because a line that wraps could not be taken away again.
 #[must_use]
@@ -48,6 +51,10 @@ fn interval(figures: &LiveFigures, last: &Point) -> Vec<String> {
         if count > 0 {
             words.push(format!("{} {word}", short(count)));
         }
+    }
+    let errors = figures.status.iter().filter(|(status, _)| **status >= FIRST_ERROR_STATUS);
+    if let Some((status, count)) = errors.max_by_key(|(_, count)| **count) {
+        words.push(format!("{status} x {}", short(*count)));
     }
     words
 }
@@ -167,6 +174,7 @@ mod tests {
                 ledger: ramp.ledger,
                 last: Some(late),
                 errors: 412_000,
+                status: [(200, 9_000), (404, 3), (503, 4_000)].into(),
                 ..LiveFigures::default()
             },
         ];
@@ -179,7 +187,7 @@ mod tests {
         6s  1 000/s  p50 47.5 µs  p99 290 ms
         5s/5500ms  1 000/s  p50 39.7 µs  p99 87.9 µs
         5500ms/5500ms  2 000/s  p50 47.5 µs  p99 290 ms
-        62m03s/24h00m  1 880/s  p50 18.2 ms  p99 45.4 ms  5 284 failed
+        62m03s/24h00m  1 880/s  p50 18.2 ms  p99 45.4 ms  5 284 failed  503 x 4 000
         ");
     }
 

@@ -1,6 +1,7 @@
 //! The stretch of a run that a recorder is filling: what happened in it, and what had been counted
 //! when it began.
 
+use super::statuses::Statuses;
 use crate::histogram::Histogram;
 use crate::ledger::Ledger;
 use crate::metric::{IntervalMetrics, Metrics};
@@ -44,6 +45,7 @@ pub struct Interval {
     incomplete_response: Times,
     incomplete_service: Times,
     metrics: IntervalMetrics,
+    status: Statuses,
     /// How long all that waited at its end had waited, where a condition asks for it.
     waiting: Times,
     /// How long the slots that were dropped in it had waited.
@@ -87,6 +89,7 @@ impl Interval {
         point.response = self.response.pack();
         point.service = self.service.pack();
         point.metrics = self.metrics.pack();
+        point.status = self.status.take();
         point.waiting = self.waiting.take();
         point.shed_waits = self.shed_waits.take();
         point.incomplete_response = self.incomplete_response.take();
@@ -141,22 +144,25 @@ pub(super) struct Running {
     /// What had been counted when it began.
     ledger: Ledger,
     received_bytes: u64,
+    status: Statuses,
 }
 
 impl Running {
-    /// Ends the interval and goes on with an empty one. `ledger` and `received_bytes` are what has
-    /// been counted by now.
+    /// Ends the interval and goes on with an empty one. `ledger`, `received_bytes` and `status` are
+    /// what has been counted by now.
     pub(super) fn take(
         &mut self,
         span: Span,
         ledger: Ledger,
         received_bytes: u64,
+        status: &[u64],
         metrics: &mut Metrics,
         mut empty: Box<Interval>,
     ) -> Box<Interval> {
         metrics.take_interval(&mut empty.metrics);
         let mut interval = std::mem::replace(&mut self.interval, empty);
         std::mem::swap(&mut interval.metrics, &mut self.interval.metrics);
+        interval.status.take_since(&mut self.status, status);
         let before = std::mem::replace(&mut self.ledger, ledger);
         let received_before = std::mem::replace(&mut self.received_bytes, received_bytes);
         interval.point = Point {

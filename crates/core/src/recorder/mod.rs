@@ -5,6 +5,7 @@
 //! times of all requests are the sum of parts that are reported anyway.
 
 mod interval;
+mod statuses;
 
 use crate::compression::Compression;
 use crate::errors::{ERROR_KINDS, ErrorCount, merge_errors};
@@ -312,8 +313,8 @@ impl Recorder {
         loader_cpu_ns: u64,
         empty: Box<Interval>,
     ) -> Box<Interval> {
-        let Self { ledger, received_bytes, metrics, running, .. } = self;
-        let mut interval = running.take(span, *ledger, *received_bytes, metrics, empty);
+        let Self { ledger, received_bytes, status, metrics, running, .. } = self;
+        let mut interval = running.take(span, *ledger, *received_bytes, status, metrics, empty);
         interval.note_cpu(loader_cpu_ns);
         interval
     }

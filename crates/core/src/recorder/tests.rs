@@ -79,12 +79,18 @@ fn an_interval_holds_what_came_since_the_last() {
             recorder.started(&moments(), Place::NOWHERE);
             recorder.ended(&moments(), 400, Outcome::TimedOut, Place::NOWHERE);
         }
+        for status in [200, 503, 503].into_iter().take(index as usize + 1) {
+            let outcome = Outcome::Completed { status, ok: status == 200 };
+            recorder.ended(&moments(), 400, outcome, Place::NOWHERE);
+        }
         recorder.shed(2 * index, 88, Place::NOWHERE);
         let point = recorder.take_interval(Span::nth(index, 0), 5, Box::default()).pack();
         assert_eq!((point.sent, point.timed_out), (index + 1, index + 1));
-        assert_eq!(point.response.unpack().count(), index + 1);
-        assert_eq!(point.incomplete_response, point.response);
-        assert_eq!(point.incomplete_service, point.service);
+        assert_eq!(point.response.unpack().count(), 2 * (index + 1));
+        assert_eq!(point.incomplete_response.unpack().count(), index + 1);
+        assert_eq!(point.incomplete_service.unpack().count(), index + 1);
+        let failed = Some(index).filter(|count| *count > 0);
+        assert_eq!((point.status.get(&200), point.status.get(&503).copied()), (Some(&1), failed));
         let shed_waits = point.shed_waits.unpack();
         assert_eq!((point.shed, shed_waits.count()), (2 * index, 2 * index));
         assert_eq!(shed_waits.max_ns(), (index > 0).then_some(88));

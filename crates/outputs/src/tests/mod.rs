@@ -60,6 +60,7 @@ fn point(second: u64) -> Point {
         failed: 2,
         timed_out: 1,
         errors: 1,
+        status: [(200, 7), (503, 2)].into(),
         received_bytes: 1000,
         loader_cpu_ns: SECOND_NS / 4,
         lateness_max_ns: 2_000_000,

@@ -25,6 +25,7 @@ pub(super) fn status(figures: &LiveFigures) -> Value {
             "broken": ledger.broken,
         },
         "errors": figures.errors,
+        "status": figures.status,
         "last_second": figures.last.as_ref().map(last_second),
     })
 }

@@ -238,12 +238,14 @@ fn status_is_the_figures_in_its_own_words() {
             completed: 10,
             ok: 10,
             errors: 1,
+            status: [(0, 1), (200, 9)].into(),
             response: times.pack(),
             ..Point::default()
         });
     }
     let after = status(&figures);
     assert_eq!((&after["opened"], &after["errors"]), (&json!(49), &json!(2)));
+    assert_eq!(after["status"], json!({"0": 2, "200": 18}));
     assert_eq!((&after["ledger"]["completed"], &after["ledger"]["ok"]), (&json!(20), &json!(20)));
     let last = &after["last_second"];
     assert_eq!((&last["completed"], &last["t_s"]), (&json!(10), &json!(1.0)));
