@@ -104,6 +104,11 @@ impl Inspection {
         self.kept.get_or_insert_default()
     }
 
+    /// What a transcript is made of: where the request was redirected to, and what is kept.
+    pub(crate) fn of_transcript(&mut self) -> (Option<&Hop>, &Kept) {
+        (self.hop.as_ref(), self.kept.get_or_insert_default())
+    }
+
     /// Takes the parts of a response's head that are needed.
     pub(crate) fn head(&mut self, head: &Head<'_>, checks: &Checks, wants: Wants) {
         self.begin(checks);

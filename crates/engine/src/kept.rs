@@ -1,8 +1,8 @@
-//! What is kept of an exchange under way for its transcript: the response as far as it has come, and
-//! what of the request cannot be made again after the run.
+//! What is kept of an exchange under way for its transcript: the response as far as it has come,
+//! and what of the request cannot be made again after the run.
 //!
-//! That is cookies, which change, and what scripts have written. Both are copied when they are sent.
-//! The memory is used again by the next exchange in the same place.
+//! That is cookies, which change, and what scripts have written. Both are copied when they are
+//! sent. The memory is used again by the next exchange in the same place.
 
 use plimsoll_conn::{Head, Portion};
 use plimsoll_core::transcript::BODY_BYTES_MAX;

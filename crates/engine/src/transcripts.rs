@@ -2,9 +2,9 @@
 //! see them.
 //!
 //! While something is still missing, each exchange keeps the beginning of its response
-//! ([`Kept`]), because nobody knows before its end whether it fails. Requests are not kept: they are
-//! functions of their number, so the text of one is made again after the run. Once there is nothing
-//! to wait for, exchanges keep nothing any more.
+//! ([`Kept`]), because nobody knows before its end whether it fails. Requests are not kept: they
+//! are functions of their number, so the text of one is made again after the run. Once there is
+//! nothing to wait for, exchanges keep nothing any more.
 
 use plimsoll_conn::{Encoding, Filling, Hop};
 use plimsoll_core::Phase;

@@ -1,8 +1,8 @@
 //! A transcript as lines: `>` is sent, `<` is received, `*` is what Plimsoll says about it.
 //!
 //! Every line of a peer stands behind its mark, and what a terminal could take for something other
-//! than text is escaped (`\x1b`). So no response can pass for what Plimsoll says, and none can steer
-//! a terminal.
+//! than text is escaped (`\x1b`). So no response can pass for what Plimsoll says, and none can
+//! steer a terminal.
 
 use plimsoll_core::outcome::Outcome;
 use plimsoll_core::transcript::{Body, Kept, Line, Message, Times, Transcript, Transcripts};

@@ -296,7 +296,7 @@ fn verbose_shows_the_first_request_and_the_first_that_fails() {
         assert!(finished.stdout.contains("5 requests"), "{finished:?}");
         assert_eq!(peer.requests().len(), 5, "no request beside those of the run");
     }
-    // Without it nothing of the kind is said.
+    // Without it stderr stays empty.
     let server = Server::start(&[]);
     let finished = run(&mut plimsoll(&["run", "-n", "5", &server.url("/status/503")]));
     assert!(finished.stderr.is_empty(), "{finished:?}");

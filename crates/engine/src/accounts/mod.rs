@@ -203,8 +203,8 @@ impl Accounts {
     fn witness_end(&mut self, id: ExchangeId, exchange: &Exchange, end: End) {
         let Self { exchanges, witness, wants, .. } = self;
         if let Some(inspection) = exchanges.inspection(id) {
-            let hop = inspection.hop.clone();
-            wants.transcripts = witness.ended(exchange, hop.as_ref(), inspection.kept(), end);
+            let (hop, kept) = inspection.of_transcript();
+            wants.transcripts = witness.ended(exchange, hop, kept, end);
         }
     }
 
