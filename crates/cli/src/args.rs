@@ -17,6 +17,7 @@ use crate::proxy_args::ProxyFlags;
 use crate::run_args::RunFlags;
 use crate::serve_args::ServeFlags;
 use crate::short_help::shortened;
+use crate::single_args;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     Run(Box<RunFlags>),
     /// The highest rate at which a server meets objectives, from probes at many rates
     Find(Box<FindFlags>),
+    /// Send one request, the first of a run, and show it with its response
+    Request(Box<RunFlags>),
     /// The built-in server: hello, echo, client address, sizes, delays, faults
     Serve(Box<ServeFlags>),
     /// A fast reverse proxy with pooled upstream connections, TLS on either side
@@ -180,6 +183,7 @@ pub(crate) fn command_of(matches: &ArgMatches) -> Result<Command, clap::Error> {
 fn command() -> clap::Command {
     Cli::command()
         .mut_subcommand("find", |find| shortened(fitted(find)))
+        .mut_subcommand("request", |request| shortened(single_args::fitted(request)))
         .mut_subcommand("run", shortened)
         .mut_subcommand("doctor", |doctor| doctor.mut_subcommand("run", shortened))
 }
@@ -199,6 +203,11 @@ pub(crate) fn definition() -> clap::Command {
 /// The definition of `find`.
 pub(crate) fn find_definition() -> clap::Command {
     definition().find_subcommand("find").expect("find is a command").clone()
+}
+
+/// The definition of `request`.
+pub(crate) fn request_definition() -> clap::Command {
+    definition().find_subcommand("request").expect("request is a command").clone()
 }
 
 /// The definition of `run`.

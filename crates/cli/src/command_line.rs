@@ -7,15 +7,17 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 
 use crate::args::{
-    Command, OriginalFlags, command_of, definition_within, find_definition, key, run_definition,
+    Command, OriginalFlags, command_of, definition_within, find_definition, key,
+    request_definition, run_definition,
 };
 use crate::dialects;
 use crate::exit::Exit;
-use crate::find_args::unfit;
+use crate::find_args;
 use crate::k6::ScriptRun;
 use crate::plan_file::Runs;
 use crate::refusal::refusal;
 use crate::run_args::RunFlags;
+use crate::single_args;
 use crate::terminal;
 use crate::value_args::is_script;
 
@@ -67,11 +69,20 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Given, 
     }
     if let Some(("find", given)) = matches.subcommand() {
         let definition = find_definition();
-        if let Some((_, line)) = unfit_given(given, &definition) {
+        if let Some((_, line)) = unfit_given(given, &definition, find_args::unfit) {
             return Err(Exit::Usage(line));
         }
         if let Some(runs) = Runs::asked(given, &definition)? {
             return runs.search(&definition).map(|flags| Given::Command(Command::Find(flags)));
+        }
+    }
+    if let Some(("request", given)) = matches.subcommand() {
+        let definition = request_definition();
+        if let Some((_, line)) = unfit_given(given, &definition, single_args::unfit) {
+            return Err(Exit::Usage(line));
+        }
+        if let Some(runs) = Runs::asked(given, &definition)? {
+            return runs.request(&definition).map(|flags| Given::Command(Command::Request(flags)));
         }
     }
     command_of(&matches).map(Given::Command).map_err(|error| refusal(&error, &arguments))
@@ -86,17 +97,19 @@ fn given_flags(given: &ArgMatches, definition: &clap::Command) -> Vec<(String, S
     definition.get_arguments().filter(is_given).map(named).collect()
 }
 
-/// The key of the first flag among these arguments that does not apply to a search, and a line that
-/// says so.
+/// The key of the first flag among these arguments that does not apply to the command, and a line
+/// that says so. `unfit` says why a flag does not.
 pub(crate) fn unfit_given(
     given: &ArgMatches,
     definition: &clap::Command,
+    unfit: fn(&str) -> Option<&'static str>,
 ) -> Option<(String, String)> {
+    let command = definition.get_name();
     let line = |arg: &Arg| {
         let id = arg.get_id().as_str();
         let is_given = given.value_source(id) == Some(ValueSource::CommandLine);
         let advice = unfit(id).filter(|_| is_given)?;
-        Some((key(arg), format!("find has no --{}: {advice} (see --help)", key(arg))))
+        Some((key(arg), format!("{command} has no --{}: {advice} (see --help)", key(arg))))
     };
     definition.get_arguments().find_map(line)
 }

@@ -126,7 +126,7 @@ impl FindFlags {
 }
 
 /// Flags of `run` that a search has no place for, by their names in the definition, and what to do.
-const UNFIT: [(&str, &str); 17] = [
+const UNFIT: [(&str, &str); 18] = [
     ("rate", "the search chooses the rates: bound them with --min-rate and --max-rate"),
     ("stages", "the search chooses the rates: bound them with --min-rate and --max-rate"),
     ("rate_file", "the search chooses the rates: bound them with --min-rate and --max-rate"),
@@ -139,6 +139,7 @@ const UNFIT: [(&str, &str); 17] = [
     ("require_valid", "find exits with 4 when nothing was shown"),
     ("control", "a search takes no commands: end it with Ctrl-C"),
     ("print_plan", "run prints plans"),
+    ("verbose", "look at a request and its response with `plimsoll request`"),
     ("hgrm", "it shows one run, and a search has many"),
     ("hlog", "it shows one run, and a search has many"),
     ("junit", "it shows one run, and a search has many"),

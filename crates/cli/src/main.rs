@@ -57,6 +57,8 @@ mod serve_args;
 mod serving;
 mod short_help;
 mod signals;
+mod single;
+mod single_args;
 mod study;
 mod terminal;
 mod url;
@@ -90,6 +92,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Exit> {
             repeat::run(&Load::Scenarios(Box::new(plan::plan(&flags)?.into())), &flags)
         }
         Command::Find(flags) => find::find(*flags),
+        Command::Request(flags) => single::single(&flags),
         Command::Manual(flags) => manual::manual(&flags),
         Command::Serve(flags) => serve::serve(&flags),
         Command::Proxy(flags) => proxy::proxy(&flags),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use plimsoll_core::Plan;
 use plimsoll_core::checked::key_without_cert;
+use plimsoll_core::details::DetailsPlan;
 use plimsoll_core::plan::error::{Message, name};
 use plimsoll_core::plan::{
     Draft, DriverPlan, Endpoint, Field, GrpcPlan, Http2Plan, HttpVersion, Order, PlanError, Script,
@@ -21,6 +22,9 @@ use crate::habits;
 use crate::request::{Sent, sent};
 use crate::run_args::{RunFlags, SpinFlag};
 use crate::value_args::DriverFlag;
+
+/// How long one request is waited for beyond its timeout.
+const DRAIN_NS: u64 = 1_000_000_000;
 
 /// Makes a plan of the flags of `run`, reading the files they name.
 ///
@@ -57,6 +61,38 @@ pub(crate) fn of_scenario(flags: &RunFlags) -> Result<Plan, Fault> {
         abort_when: Vec::new(),
         require_valid: false,
         control: None,
+        ..draft(flags, flags.seed)?
+    };
+    let plan = draft.check()?;
+    plimsoll_engine::check(&plan)?;
+    Ok(plan)
+}
+
+/// The plan of one request: the first that a run with these flags sends.
+///
+/// # Errors
+/// Those of [`plan`].
+pub(crate) fn of_one_request(flags: &RunFlags) -> Result<Plan, Fault> {
+    check_company(flags)?;
+    let steps = u64::from(flags.redirects).saturating_add(1);
+    let draft = Draft {
+        connections: 1,
+        connections_max: None,
+        workers: 1,
+        duration_ns: None,
+        requests: Some(1),
+        rate: None,
+        trace: None,
+        warmup_ns: 0,
+        // A request that takes too long times out and is not cut off.
+        drain_ns: flags.timeout.saturating_mul(steps).saturating_add(DRAIN_NS),
+        shed_after_ns: None,
+        gates: Vec::new(),
+        abort_when: Vec::new(),
+        require_valid: false,
+        control: None,
+        spin: Spin::Off,
+        details: DetailsPlan { transcripts: true, ..DetailsPlan::default() },
         ..draft(flags, flags.seed)?
     };
     let plan = draft.check()?;
@@ -177,6 +213,7 @@ fn draft(flags: &RunFlags, seed: u64) -> Result<Draft, Fault> {
         gates: flags.conditions.gate.clone(),
         abort_when: flags.conditions.abort_when.clone(),
         require_valid: flags.require_valid,
+        details: DetailsPlan { transcripts: flags.verbose, ..DetailsPlan::default() },
         masks: Masks { names: flags.redact.clone(), shows_all: flags.show_secrets },
         ..default
     })

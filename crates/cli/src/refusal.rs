@@ -30,7 +30,7 @@ pub(crate) fn refusal(error: &clap::Error, words: &[impl AsRef<OsStr>]) -> Exit 
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Exit::Usage(FIRST_STEPS.to_owned()),
         _ => {
             let command = command_of(words);
-            let is_of_run = ["run", "find"].contains(&command.get_name());
+            let is_of_run = ["run", "find", "request"].contains(&command.get_name());
             let habit = is_of_run.then(|| habits::found(words)).flatten();
             let line = habit.unwrap_or_else(|| line(error, &command));
             Exit::Usage(format!("{line} (see --help)"))
@@ -162,7 +162,7 @@ fn unknown_argument(argument: &str, command: &Command) -> String {
     }
     match command.get_name() {
         // Most often the rest of a header that was not quoted.
-        "run" if !argument.starts_with('-') => {
+        "run" | "find" | "request" if !argument.starts_with('-') => {
             "unexpected argument beside the URL: quote values that have spaces".to_owned()
         }
         "serve" | "proxy" if !argument.starts_with('-') => {

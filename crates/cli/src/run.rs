@@ -1,6 +1,7 @@
 //! One run of the command line: shows it while it goes on, writes its reports, and says why there
 //! is no result. The run itself is the runner's.
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use plimsoll_core::scenario::Scenarios;
@@ -8,6 +9,7 @@ use plimsoll_core::units::{format_duration, format_ns};
 use plimsoll_core::{Phase, RunResult};
 use plimsoll_engine::RunError;
 use plimsoll_outputs::Feed;
+use plimsoll_report::transcript::of_run;
 use plimsoll_runner::{Beside, News, Ran, Runner, RunnerError, not_carried_out};
 
 use crate::ending::{end, say};
@@ -68,6 +70,10 @@ pub(crate) fn carry_out(
             }
         };
     ran.flush_script();
+    for line in of_run(&ran.result.details.transcripts) {
+        // A closed stderr is no reason to stop.
+        let _ = writeln!(io::stderr(), "{line}");
+    }
     outputs.write(&ran.result)?;
     series?;
     ran.finish_script().map_err(explain)?;
@@ -120,14 +126,20 @@ pub(crate) fn load(
         }
     });
     live.clear();
-    let ran = ran.map_err(|error| match error {
+    let ran = ran.map_err(|error| not_run(error, waits))?;
+    Ok(Loaded { ran, caught, series })
+}
+
+/// Why nothing was run, in the words of the command line; it `waits` for a server that is starting,
+/// or does not.
+pub(crate) fn not_run(error: RunnerError, waits: bool) -> Exit {
+    match error {
         // What answers a connect has started; what it says to TLS will not change.
         RunnerError::Run(ref cause) if !waits && is_absent(cause) => Exit::CouldNotRun(format!(
             "{error}: if the server is still starting, wait for it with --wait 10s"
         )),
         other => explain(other),
-    })?;
-    Ok(Loaded { ran, caught, series })
+    }
 }
 
 /// Whether nothing took the connection: the server may still be starting.

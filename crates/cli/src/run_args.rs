@@ -173,6 +173,10 @@ pub(crate) struct RunFlags {
     /// Exit with 4 unless the verdict is valid
     #[arg(long, help_heading = "Expectations")]
     pub require_valid: bool,
+    /// Show the first request and the first that fails, with their responses, secrets masked, on
+    /// stderr
+    #[arg(short, long, help_heading = "Output")]
+    pub verbose: bool,
     /// For habits of wrk: changes nothing, as every report has the percentiles of latency
     #[arg(long, help_heading = "Output")]
     pub latency: bool,

@@ -4,7 +4,7 @@
 use clap::Command;
 
 /// Flags of `run` and `find` that `-h` shows, by their names in the definition.
-const COMMON: [&str; 36] = [
+const COMMON: [&str; 37] = [
     "connections",
     "duration",
     "requests",
@@ -41,6 +41,7 @@ const COMMON: [&str; 36] = [
     "html",
     "junit",
     "quiet",
+    "verbose",
 ];
 
 /// The headings whose flags are all shown.

@@ -78,6 +78,11 @@ impl Encoding for EchoRequest {
     fn has_body(&self, _filling: &Filling<'_>) -> bool {
         false
     }
+
+    fn write_text(&self, filling: &Filling<'_>, out: &mut Vec<u8>) -> usize {
+        self.body.fill(filling.number, out);
+        0
+    }
 }
 
 impl Protocol for Echo {

@@ -287,6 +287,11 @@ pub trait Encoding: fmt::Debug + Send + Sync + Sized {
 
     /// Whether anything follows the head of this request.
     fn has_body(&self, filling: &Filling<'_>) -> bool;
+
+    /// Appends the request for readers: its head as lines, with pseudo-fields where the protocol
+    /// has them, an empty line, and the body as it goes out. Gives the length of the head, 0 where
+    /// the protocol has none. Not for the path of a request: it may allocate.
+    fn write_text(&self, filling: &Filling<'_>, out: &mut Vec<u8>) -> usize;
 }
 
 /// A template that puts in nothing.

@@ -1,5 +1,6 @@
-//! Details that only the output of other testers shows: the rates of each worker over time, the
-//! first response, the times of each request. A run keeps them only if its plan asks for them.
+//! Details that only some views show: for the output of other testers the rates of each worker over
+//! time, the first response and the times of each request; for users transcripts. A run keeps them
+//! only if its plan asks for them.
 //!
 //! They are not part of the result document, because nothing here is needed to believe or compare a
 //! result.
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
+use crate::transcript::Transcripts;
 
 pub use buckets::Buckets;
 
@@ -31,6 +33,9 @@ pub struct DetailsPlan {
     /// Times and sizes of calls in sum, and what was opened for them (as fortio reports).
     #[serde(default)]
     pub calls: Option<CallsPlan>,
+    /// What the first request and the first that fails look like, with their responses.
+    #[serde(default)]
+    pub transcripts: bool,
 }
 
 /// The buckets in which calls are counted, by the greatest values of all but the last.
@@ -54,10 +59,10 @@ pub struct CallsPlan {
 pub const CALLS_KEPT_MAX: usize = 10_000_000;
 
 impl DetailsPlan {
-    /// Whether it wants anything.
+    /// Whether it wants anything but transcripts.
     #[must_use]
-    pub fn any(&self) -> bool {
-        *self != Self::default()
+    pub fn any_notes(&self) -> bool {
+        *self != Self { transcripts: self.transcripts, ..Self::default() }
     }
 }
 
@@ -77,6 +82,8 @@ pub struct Details {
     pub requests: Vec<RequestTimes>,
     /// Calls in sum, if the plan asks for them.
     pub calls: Option<Box<Calls>>,
+    /// What the first request and the first that failed looked like, if the plan asks for that.
+    pub transcripts: Transcripts,
 }
 
 /// Calls in sum. A call is a request that was sent, with the connect where it had one.
@@ -248,6 +255,7 @@ impl Details {
             (mine @ None, theirs) => mine.clone_from(theirs),
             (Some(_), None) => {}
         }
+        self.transcripts.merge(&other.transcripts);
     }
 }
 

@@ -51,6 +51,7 @@ pub mod study;
 pub mod template;
 pub mod throughput;
 pub mod times;
+pub mod transcript;
 pub mod units;
 pub mod usage;
 pub mod verdict;

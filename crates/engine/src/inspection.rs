@@ -1,5 +1,5 @@
 //! What is kept of a response where the plan looks at more than its status and length: the body to
-//! check, the fields, where a redirect leads.
+//! check, the fields, where a redirect leads, and what a transcript shows.
 //!
 //! Absent on purpose: what outlives the exchange. Cookies are the user's.
 
@@ -8,6 +8,7 @@ use plimsoll_core::Plan;
 use plimsoll_core::secret::Masks;
 
 use crate::checks::{Checks, Unmet};
+use crate::kept::Kept;
 use crate::search::Search;
 use crate::source::Interest;
 
@@ -31,6 +32,8 @@ pub(crate) struct Wants {
     pub head: bool,
     /// The source is given the body.
     pub body: bool,
+    /// The first exchange that fails, or the first of all, is yet to be seen.
+    pub transcripts: bool,
 }
 
 impl Wants {
@@ -45,6 +48,7 @@ impl Wants {
             continues: plan.requests().any(|request| request.expect_continue),
             head: false,
             body: false,
+            transcripts: plan.details.transcripts,
         }
     }
 
@@ -54,9 +58,9 @@ impl Wants {
         Self { head: interest.head, body: interest.body, ..self }
     }
 
-    /// Whether a complete response is judged by more than its status and length.
+    /// Whether a complete response is looked at by more than its status and length.
     pub(crate) fn judges(self) -> bool {
-        self.checks || self.redirects
+        self.checks || self.redirects || self.transcripts
     }
 
     pub(crate) fn any(self) -> bool {
@@ -80,6 +84,8 @@ pub(crate) struct Inspection {
     location_bytes: usize,
     /// Where the request was redirected to, if it follows a redirect.
     pub hop: Option<Hop>,
+    /// What a transcript shows.
+    kept: Option<Box<Kept>>,
 }
 
 impl Inspection {
@@ -93,9 +99,22 @@ impl Inspection {
         self.unmet_header = None;
     }
 
+    /// What is kept for a transcript.
+    pub(crate) fn kept(&mut self) -> &mut Kept {
+        self.kept.get_or_insert_default()
+    }
+
+    /// What a transcript is made of: where the request was redirected to, and what is kept.
+    pub(crate) fn of_transcript(&mut self) -> (Option<&Hop>, &Kept) {
+        (self.hop.as_ref(), self.kept.get_or_insert_default())
+    }
+
     /// Takes the parts of a response's head that are needed.
     pub(crate) fn head(&mut self, head: &Head<'_>, checks: &Checks, wants: Wants) {
         self.begin(checks);
+        if wants.transcripts {
+            self.kept().head(head);
+        }
         if wants.head {
             self.head.clear();
             self.head.extend_from_slice(head.lines());
@@ -115,6 +134,9 @@ impl Inspection {
 
     /// Takes a piece of a body that is looked at.
     pub(crate) fn body(&mut self, piece: &[u8], checks: &Checks, wants: Wants) {
+        if wants.transcripts {
+            self.kept().body(piece);
+        }
         self.search.piece(checks.needles(), piece);
         let kept_bytes = checks.body_bytes_kept();
         let most = if wants.body { SOURCE_BODY_BYTES_MAX } else { kept_bytes };

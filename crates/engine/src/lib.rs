@@ -19,6 +19,7 @@ mod id;
 mod inspection;
 mod joint;
 mod judge;
+mod kept;
 mod labels;
 mod lines;
 mod lookup;
@@ -42,6 +43,7 @@ mod spoken;
 #[cfg(test)]
 mod tests;
 mod traffic;
+mod transcripts;
 mod user;
 pub mod vu;
 mod waiting;

@@ -47,7 +47,7 @@ impl Notes {
         } else {
             0
         };
-        wanted.any().then(|| {
+        wanted.any_notes().then(|| {
             Box::new(Self {
                 wanted: wanted.clone(),
                 details: Details {

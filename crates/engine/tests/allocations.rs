@@ -316,6 +316,15 @@ fn requests_allocate_nothing() {
     check::<Http1>(&closed(address), address);
 }
 
+/// None fails, so each response is kept until its end.
+#[test]
+fn requests_that_are_kept_for_a_transcript_allocate_nothing() {
+    let address = server(answer_http1);
+    let mut plan = closed(address);
+    plan.details.transcripts = true;
+    check::<Http1>(&plan, address);
+}
+
 #[test]
 fn requests_of_http2_allocate_nothing() {
     let address = server(answer_http2);

@@ -311,11 +311,13 @@ pub(crate) fn incomplete_words(result: &RunResult) -> Vec<String> {
 /// Everything a terminal or a page could take for something other than text, replaced: control
 /// characters, escapes, and the marks that reverse the direction of writing.
 pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Whether a terminal or a page could take a character for something other than text.
+pub(crate) fn is_harmful(c: char) -> bool {
     let invisible = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2060}'..='\u{206f}'];
-    let harmful = |c: char| {
-        c.is_control() || c == '\u{feff}' || invisible.iter().any(|range| range.contains(&c))
-    };
-    text.chars().map(|c| if harmful(c) { '\u{fffd}' } else { c }).collect()
+    c.is_control() || c == '\u{feff}' || invisible.iter().any(|range| range.contains(&c))
 }
 
 #[cfg(test)]

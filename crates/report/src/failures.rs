@@ -21,12 +21,13 @@ pub fn unanswered(result: &RunResult) -> Option<String> {
         Some(scenario) => {
             printable(&format!("scenario {}: {}", scenario.name, no_response(&scenario.result)))
         }
-        None => printable(&no_response(result)),
+        None => no_response(result),
     })
 }
 
 /// That not one response came, and why.
-fn no_response(result: &RunResult) -> String {
+#[must_use]
+pub fn no_response(result: &RunResult) -> String {
     let asked = match result.ledger.sent {
         0 => "not one request could be sent".to_owned(),
         sent => format!("no response to {}", counted(sent, "request")),
@@ -35,7 +36,7 @@ fn no_response(result: &RunResult) -> String {
         Some(error) => format!("{} ({})", error.sample, error.phase.name()),
         None => incomplete_words(result).join(", "),
     };
-    if why.is_empty() { asked } else { format!("{asked}: {why}") }
+    printable(&if why.is_empty() { asked } else { format!("{asked}: {why}") })
 }
 
 /// Why the load did not begin.

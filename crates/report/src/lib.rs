@@ -1,7 +1,8 @@
 //! Views: pure functions from a document to bytes. The documents are a
 //! [`plimsoll_core::RunResult`], in [`study`] a [`plimsoll_core::study::Study`], in [`repeats`]
 //! several results of one load, in [`find`] a
-//! [`plimsoll_core::find::Document`], and in [`foreign`] what another tester wrote.
+//! [`plimsoll_core::find::Document`], in [`foreign`] what another tester wrote, and in
+//! [`transcript`] what one exchange sent and what came back.
 //!
 //! Each format is a module with a `write`. None of them reads a clock, opens a file or knows the
 //! engine. A view shows only what the document holds, so a stored result prints the same text and
@@ -41,6 +42,7 @@ pub mod study;
 mod tail;
 pub mod text;
 pub mod timeseries;
+pub mod transcript;
 
 #[cfg(test)]
 mod heads;

@@ -69,7 +69,7 @@ const FIT: [&str; 34] = [
 ];
 
 /// What to do instead of flags that it does not have.
-const UNFIT: [(&str, &str); 14] = [
+const UNFIT: [(&str, &str); 15] = [
     ("rate", "set an arrival rate in the script: options.scenarios"),
     ("arrival", "set an arrival rate in the script: options.scenarios"),
     ("stages", "set stages in the script: options.scenarios"),
@@ -84,6 +84,7 @@ const UNFIT: [(&str, &str); 14] = [
     ("spin", "virtual users sleep while they wait"),
     ("pin", "set the CPUs of the process with taskset"),
     ("plan", "give either a plan file or a script"),
+    ("verbose", "see what it sends with `plimsoll k6 run --http-debug=full -i 1 SCRIPT`"),
 ];
 
 /// A script's run as flags or a plan file ask for it.

@@ -17,6 +17,7 @@ use crate::args::key;
 use crate::command_line::unfit_given;
 use crate::exit::Exit;
 use crate::fault::Flags;
+use crate::find_args;
 use crate::plan_file::setting_named;
 use crate::refusal::{refusal, refused};
 
@@ -137,7 +138,7 @@ fn of_search(words: Vec<OsString>) -> Result<Length, Wrong> {
             return wrong(refused(&error, &definition).map(key), refusal(&error, &words));
         }
     };
-    if let Some((key, line)) = unfit_given(&given, &definition) {
+    if let Some((key, line)) = unfit_given(&given, &definition, find_args::unfit) {
         return wrong(Some(key), Exit::Usage(line));
     }
     if flags.resume.is_some() {

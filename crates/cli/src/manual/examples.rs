@@ -288,6 +288,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
         &["--timeseries", "no/such/seconds.ndjson", U],
         "cannot write",
     ),
+    flag("verbose", &["-v", "-n", "100", U], &["--verbose=1", U], NO_VALUE),
     flag("quiet", &["-q", "-n", "100", U], &["--quiet=1", U], NO_VALUE),
     flag("no_progress", &["--no-progress", "-n", "100", U], &["--no-progress=1", U], NO_VALUE),
     flag("no_color", &["--no-color", "-n", "100", U], &["--no-color=1", U], NO_VALUE),

@@ -139,14 +139,7 @@ impl Runs {
     /// # Errors
     /// Several runs, scenarios, and what a search has no place for.
     pub(crate) fn search(&self, definition: &Command) -> Result<Box<FindFlags>, Exit> {
-        let [run] = &self.runs[..] else {
-            let text = format!("a search is about one run, and the plan has {}", self.runs.len());
-            return Err(Exit::Usage(text));
-        };
-        if !run.parts.is_empty() {
-            let text = "a search is about a run without scenarios: its load has one rate";
-            return Err(Exit::Usage(text.to_owned()));
-        }
+        let run = self.only_run("a search")?;
         let unfit = run.settings.iter().find_map(|it| Some((it, find_args::unfit(&it.id)?)));
         if let Some((setting, advice)) = unfit {
             let path = run.file.as_ref().map(|(path, _)| path.display().to_string());
@@ -156,6 +149,30 @@ impl Runs {
         }
         let flags = run.read(&self.beside, definition);
         flags.map(Box::new).map_err(|error| run.place(Obstacle::Value(error), definition))
+    }
+
+    /// The flags of a request as the one run of the file sends it. What the file says of the load
+    /// and of reports is not for it.
+    ///
+    /// # Errors
+    /// Several runs, and scenarios.
+    pub(crate) fn request(&self, definition: &Command) -> Result<Box<RunFlags>, Exit> {
+        let run = self.only_run("a request")?;
+        let flags = run.read(&self.beside, definition);
+        flags.map(Box::new).map_err(|error| run.place(Obstacle::Value(error), definition))
+    }
+
+    /// The one run of the file, for `what` is about one.
+    fn only_run(&self, what: &str) -> Result<&Run, Exit> {
+        let [run] = &self.runs[..] else {
+            let text = format!("{what} is about one run, and the plan has {}", self.runs.len());
+            return Err(Exit::Usage(text));
+        };
+        if !run.parts.is_empty() {
+            let text = format!("{what} is about a run without scenarios: give their flags here");
+            return Err(Exit::Usage(text));
+        }
+        Ok(run)
     }
 }
 

@@ -40,6 +40,7 @@ mod plan_file;
 mod planned;
 mod proxy;
 mod repeat;
+mod request;
 mod scenarios;
 mod script_run;
 mod secrets;

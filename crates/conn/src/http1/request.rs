@@ -111,6 +111,10 @@ impl Encoding for Http1Request {
                 }
             }
     }
+
+    fn write_text(&self, filling: &Filling<'_>, out: &mut Vec<u8>) -> usize {
+        self.write(filling, out)
+    }
 }
 
 impl Http1Request {

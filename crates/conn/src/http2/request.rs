@@ -11,7 +11,9 @@ use plimsoll_core::template::Template;
 use plimsoll_grpc::MessageTemplate;
 use plimsoll_proto::grpc::{PREFIX_BYTES, message_prefix};
 use plimsoll_proto::http1::write_decimal;
-use plimsoll_proto::http2::{Block, BlockBuilder, Body, HeadWriter, SharedFields, Value};
+use plimsoll_proto::http2::{
+    Block, BlockBuilder, Body, HeadWriter, SharedFields, Value, read_back,
+};
 
 use crate::request::{
     BODY_FIELDS, CompiledRequest, EncodeError, Encoding, Field, Filling, Messages, RequestBody,
@@ -117,6 +119,25 @@ impl Encoding for Http2Request {
     fn has_body(&self, filling: &Filling<'_>) -> bool {
         let loses_it = filling.hop.is_some_and(|hop| hop.as_get);
         !loses_it && !self.content.is_empty(filling.number)
+    }
+
+    fn write_text(&self, filling: &Filling<'_>, out: &mut Vec<u8>) -> usize {
+        let start = out.len();
+        let line = |name: &[u8], value: &[u8]| {
+            for part in [name, b": ", value, b"\r\n"] {
+                out.extend_from_slice(part);
+            }
+        };
+        let read = read_back(|writer| self.write_head(filling, writer), line);
+        read.expect("a head that was compiled here can be read");
+        out.extend_from_slice(b"\r\n");
+        let head_bytes = out.len() - start;
+        match self.body(filling, &mut Vec::new()) {
+            Body::Empty => {}
+            Body::Shared(bytes) => out.extend_from_slice(bytes),
+            Body::Bytes(bytes) => out.extend_from_slice(bytes),
+        }
+        head_bytes
     }
 }
 

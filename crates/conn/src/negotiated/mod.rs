@@ -280,4 +280,8 @@ impl Encoding for Uncompiled {
     fn has_body(&self, _filling: &Filling<'_>) -> bool {
         match *self {}
     }
+
+    fn write_text(&self, _filling: &Filling<'_>, _out: &mut Vec<u8>) -> usize {
+        match *self {}
+    }
 }

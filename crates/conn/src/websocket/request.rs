@@ -139,4 +139,9 @@ impl Encoding for WebSocketRequest {
     fn has_body(&self, _filling: &Filling<'_>) -> bool {
         false
     }
+
+    fn write_text(&self, filling: &Filling<'_>, out: &mut Vec<u8>) -> usize {
+        self.message.fill(filling.number, out);
+        0
+    }
 }

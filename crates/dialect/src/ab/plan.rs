@@ -93,7 +93,7 @@ impl Command {
             responses: true,
             same_length: !self.variable_length,
             requests,
-            calls: None,
+            ..DetailsPlan::default()
         }
     }
 

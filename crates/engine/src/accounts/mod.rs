@@ -12,7 +12,7 @@ mod streams;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use plimsoll_conn::{Encoding, ExchangeId, Hop};
+use plimsoll_conn::{Encoding, ExchangeId, Hop, Portion};
 use plimsoll_core::Phase;
 use plimsoll_core::compression::Sizes;
 use plimsoll_core::iterations::Iterations;
@@ -29,11 +29,13 @@ use crate::exchanges::{Exchange, Exchanges};
 use crate::id::ConnectionId;
 use crate::inspection::Wants;
 use crate::judge::Judge;
+use crate::kept::SentOn;
 use crate::labels::{Group, Labels};
 use crate::notes::Notes;
 use crate::observer::Observer;
 use crate::slots::Alike;
 use crate::source::{Interest, Sample, Source};
+use crate::transcripts::{End, Witness};
 use crate::user::Waiting;
 use calls::Calls;
 use stalls::Stalls;
@@ -51,6 +53,8 @@ pub(crate) struct Accounts {
     streams: Option<Box<Streams>>,
     pub observer: Observer,
     pub notes: Option<Box<Notes>>,
+    /// What was seen of the exchanges that are to be shown.
+    pub witness: Witness,
     /// What is looked at in responses beside status and length.
     wants: Wants,
     judge: Arc<Judge>,
@@ -102,6 +106,7 @@ impl Accounts {
             streams,
             observer,
             notes: Notes::of(plan, assignment.worker, exchanges_max),
+            witness: Witness::default(),
             wants,
             judge: Arc::clone(&assignment.judge),
             released: Vec::new(),
@@ -159,8 +164,56 @@ impl Accounts {
         }
         if let Some(inspection) = self.exchanges.inspection(id) {
             inspection.hop = hop;
+            if self.wants.transcripts {
+                inspection.kept().begin();
+                self.witness.begun(exchange.number);
+            }
         }
         id
+    }
+
+    /// Whether exchanges keep what transcripts show of them.
+    #[inline]
+    pub(crate) fn keeps_transcripts(&self) -> bool {
+        self.wants.transcripts
+    }
+
+    /// A request is sent, whose exchange keeps what a transcript shows of it.
+    pub(crate) fn witness_sent(
+        &mut self,
+        id: ExchangeId,
+        line: SentOn,
+        cookies: &[u8],
+        messages: Portion,
+    ) {
+        if let Some(inspection) = self.exchanges.inspection(id) {
+            inspection.kept().sent(line, cookies, messages);
+        }
+    }
+
+    /// A script has written the request of an exchange that keeps what a transcript shows of it.
+    pub(crate) fn witness_written(&mut self, id: ExchangeId, bytes: &[u8]) {
+        if let Some(inspection) = self.exchanges.inspection(id) {
+            inspection.kept().written(bytes);
+        }
+    }
+
+    /// An exchange has ended that keeps what a transcript shows of it.
+    #[cold]
+    fn witness_end(&mut self, id: ExchangeId, exchange: &Exchange, end: End) {
+        let Self { exchanges, witness, wants, .. } = self;
+        if let Some(inspection) = exchanges.inspection(id) {
+            let (hop, kept) = inspection.of_transcript();
+            wants.transcripts = witness.ended(exchange, hop, kept, end);
+        }
+    }
+
+    /// An exchange has ended without a whole response.
+    fn witness_lost(&mut self, id: ExchangeId, exchange: &Exchange, at_ns: u64, outcome: Outcome) {
+        if self.wants.transcripts {
+            let end = End { outcome, at_ns, unmet: None, is_redirected: false };
+            self.witness_end(id, exchange, end);
+        }
     }
 
     /// Slots were not started: the plan says to drop them (`is_shed`), or there was no connection
@@ -340,6 +393,7 @@ impl Accounts {
         }
         self.recorder(exchange).ended(&moments, now_ns, outcome, exchange.place);
         self.note_lost(exchange, now_ns);
+        self.witness_lost(id, exchange, now_ns, outcome);
         self.tell(id, exchange, outcome, now_ns);
     }
 
@@ -355,6 +409,7 @@ impl Accounts {
         recorder.error(exchange.phase(), TIMEOUT, 1, sample);
         recorder.ended(&exchange.moments, now_ns, Outcome::TimedOut, exchange.place);
         self.note_lost(&exchange, now_ns);
+        self.witness_lost(id, &exchange, now_ns, Outcome::TimedOut);
         self.tell(id, &exchange, Outcome::TimedOut, now_ns);
     }
 

@@ -9,6 +9,7 @@ use plimsoll_core::outcome::Outcome;
 use super::Accounts;
 use crate::error::NOT_PROCESSED;
 use crate::exchanges::Exchange;
+use crate::transcripts::End;
 use crate::user::{Users, Waiting};
 
 /// Takes a connection's progress while it reads.
@@ -78,6 +79,11 @@ impl Reading<'_> {
             Progress::Head(id, head) => self.head(id, head),
             Progress::Body(id, piece) => accounts.body(id, piece, self.at_ns),
             Progress::Trailers(id, fields) => {
+                if accounts.wants.transcripts
+                    && let Some(inspection) = accounts.exchanges.inspection(id)
+                {
+                    inspection.kept().trailers(fields.clone());
+                }
                 if let Some(calls) = &mut accounts.calls {
                     calls.trailers(id, fields);
                 }
@@ -205,9 +211,16 @@ impl Reading<'_> {
             }
         }
         let ok = redirect == Redirect::Followed || (meets && unmet.is_none());
+        let words = unmet.as_ref().map(|unmet| unmet.text.clone()).filter(|_| wants.transcripts);
         if let Some(unmet) = unmet {
             let recorder = observer.recorder(exchange.measured);
             recorder.error(Phase::Receiving, unmet.kind, 1, || unmet.text);
+        }
+        if wants.transcripts {
+            let outcome = Outcome::Completed { status, ok };
+            let is_redirected = redirect == Redirect::Followed;
+            let end = End { outcome, at_ns: self.at_ns, unmet: words, is_redirected };
+            self.accounts.witness_end(id, exchange, end);
         }
         Judged { ok, redirect }
     }
@@ -234,6 +247,7 @@ impl Reading<'_> {
         }
         recorder.ended(&exchange.moments, self.at_ns, outcome, exchange.place);
         accounts.note_lost(&exchange, self.at_ns);
+        accounts.witness_lost(id, &exchange, self.at_ns, outcome);
         accounts.tell(id, &exchange, outcome, self.read_ns);
     }
 }
@@ -258,7 +272,7 @@ impl Accounts {
         let Self { exchanges, wants, judge, .. } = self;
         let checks = judge.checks(exchanges[id].target);
         let is_checked = wants.checks && checks.needs_body();
-        if (is_checked || wants.body)
+        if (is_checked || wants.body || wants.transcripts)
             && let Some(inspection) = exchanges.inspection(id)
         {
             inspection.body(piece, checks, *wants);

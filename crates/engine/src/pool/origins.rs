@@ -85,6 +85,11 @@ impl Origins {
         self.ways[0].routes.address(route)
     }
 
+    /// Where a route of an origin leads.
+    pub(crate) fn address_of(&self, (origin, route): (usize, u16)) -> String {
+        self.ways[origin].routes.get(route).to.to_string()
+    }
+
     /// Whether requests are sent as they are, without TLS, to all origins.
     pub(crate) fn is_plain_text(&self) -> bool {
         self.ways.iter().all(|ways| ways.setup.tls.is_none())

@@ -1,11 +1,12 @@
 //! What exactly is sent for an exchange.
 
-use plimsoll_conn::{Encoding as _, ExchangeId, Filling, Message, Protocol};
+use plimsoll_conn::{Encoding as _, ExchangeId, Filling, Message, Portion, Protocol};
 use plimsoll_io::Driver;
 
 use super::Traffic;
 use crate::exchanges::Exchange;
 use crate::id::ConnectionId;
+use crate::kept::SentOn;
 use crate::source::Written;
 
 /// How long to wait for `100 Continue` before the body goes anyway (RFC 9110 10.1.1 leaves
@@ -22,8 +23,11 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             self.send_kept(user, entry, id);
             return;
         }
-        let target = self.prepared.target(exchange.target);
         let messages = self.lines.accounts.next_messages(id);
+        if self.lines.accounts.keeps_transcripts() {
+            self.witness_sent(user, entry, id, messages);
+        }
+        let target = self.prepared.target(exchange.target);
         let filling = Filling {
             number: exchange.number,
             cookies: self.users[user].cookies.value(),
@@ -68,6 +72,9 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         bytes: &[u8],
         requests: &[Written],
     ) {
+        if self.lines.accounts.keeps_transcripts() {
+            self.witness_written(entry, ids, bytes, requests);
+        }
         // The bytes of all go with the first.
         let mut bytes = &bytes[..requests[ids.len() - 1].end];
         for (request, id) in requests.iter().zip(ids) {
@@ -78,6 +85,42 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             self.lines.accounts.exchanges[*id].end_bytes = self.lines.pool.output_end(entry);
             self.note_stall(entry, *id, moments.sent_ns);
             bytes = &[];
+        }
+    }
+
+    /// Notes what a transcript shows of a request that is about to be sent.
+    #[cold]
+    fn witness_sent(&mut self, user: u32, entry: ConnectionId, id: ExchangeId, messages: Portion) {
+        let client = &self.lines.pool[entry];
+        let line = SentOn {
+            place: (self.lines.pool.entries.origin(entry), client.route),
+            protocol: client.connection.protocol_name(),
+            tls: client.connection.tls().and_then(SentOn::tls),
+            began_ns: client.opening.began_ns,
+            reached_ns: client.opening.reached_ns,
+            secured_ns: client.opening.secured_ns,
+            carried: client.usage.sent,
+        };
+        let cookies = self.users[user].cookies.value();
+        self.lines.accounts.witness_sent(id, line, cookies, messages);
+    }
+
+    /// Notes what transcripts show of requests that a script has written and that are about to be
+    /// sent.
+    #[cold]
+    fn witness_written(
+        &mut self,
+        entry: ConnectionId,
+        ids: &[ExchangeId],
+        bytes: &[u8],
+        requests: &[Written],
+    ) {
+        let user = self.lines.pool.entries.user(entry);
+        let mut start = 0;
+        for (request, id) in requests.iter().zip(ids) {
+            self.witness_sent(user, entry, *id, Portion::default());
+            self.lines.accounts.witness_written(*id, &bytes[start..request.end]);
+            start = request.end;
         }
     }
 

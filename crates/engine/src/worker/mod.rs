@@ -345,15 +345,19 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
     /// What was written down, and the source as it has become. Call after [`run`](Self::run).
     pub fn into_record(self) -> (Record, S) {
         let Stage { ended_ns, interrupted, stopped_ns, .. } = self.stage;
-        let Lines { mut pool, accounts, times, .. } = self.traffic.lines;
+        let Traffic { prepared, lines, .. } = self.traffic;
+        let Lines { mut pool, accounts, times, .. } = lines;
         let Times { answered_ns, .. } = times;
         let timetable = self.slots.timetable;
         let since = |at_ns: u64| at_ns.saturating_sub(timetable.measured_ns);
         let window_ns = since(stopped_ns.unwrap_or(ended_ns).min(timetable.stop_ns));
-        let Accounts { observer, mut notes, iterations, .. } = accounts;
+        let Accounts { observer, mut notes, witness, iterations, .. } = accounts;
         if let Some(notes) = &mut notes {
             notes.take_addresses(pool.origins.address_names());
         }
+        let mut details = notes.map(|notes| notes.into_details()).unwrap_or_default();
+        let address = |place| pool.origins.address_of(place);
+        details.transcripts = witness.transcripts(&prepared, &self.plan.masks, address);
         let (cpu, spun_ns) = observer.used(pool.driver.spun_ns());
         let record = Record {
             outage: pool.outage(window_ns),
@@ -370,7 +374,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             answered_ns: since(answered_ns),
             connections: pool.counts.connections,
             interrupted,
-            details: notes.map(|notes| notes.into_details()).unwrap_or_default(),
+            details,
             iterations,
         };
         (record, self.source)

@@ -13,6 +13,7 @@ const ALL: DetailsPlan = DetailsPlan {
     same_length: false,
     requests: true,
     calls: None,
+    transcripts: false,
 };
 
 #[test]

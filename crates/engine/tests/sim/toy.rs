@@ -97,6 +97,14 @@ impl Encoding for ToyRequest {
     fn has_body(&self, filling: &Filling<'_>) -> bool {
         self.body.bytes(filling.number) > 0
     }
+
+    fn write_text(&self, filling: &Filling<'_>, out: &mut Vec<u8>) -> usize {
+        self.path.fill(filling.number, out);
+        out.extend_from_slice(b"\n");
+        let head_bytes = self.path.bytes(filling.number) + 1;
+        self.body.fill(filling.number, out);
+        head_bytes
+    }
 }
 
 #[derive(Debug)]

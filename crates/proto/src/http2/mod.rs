@@ -50,7 +50,7 @@ mod tests;
 
 pub use client::{Client, ClientOptions, Event, Head, Outgoing, Response};
 pub use error::{ConnectionError, EncodeError, ErrorCode, StreamError};
-pub use hpack::{Block, BlockBuilder, HeadWriter, HpackError, SharedFields, Value};
+pub use hpack::{Block, BlockBuilder, HeadWriter, HpackError, SharedFields, Value, read_back};
 pub use limits::{INTERIM_MAX, Limits};
 pub use receiving::Receiving;
 pub use server::{LastStream, RequestHead, Server, ServerEvent, ServerOptions};

@@ -24,6 +24,20 @@ pub use encoder::HeadWriter;
 
 use thiserror::Error;
 
+/// Hands out the fields of a head as a reader finds them, for those who want to see what is sent.
+/// The head is written as the first one of a connection is.
+///
+/// # Errors
+/// A head that cannot be read, which no writer of this crate makes.
+pub fn read_back(
+    write: impl FnOnce(&mut HeadWriter<'_>),
+    field: impl FnMut(&[u8], &[u8]),
+) -> Result<(), HpackError> {
+    let (mut encoder, mut block) = (Encoder::new(0), Vec::new());
+    write(&mut encoder.begin(&mut block));
+    Decoder::new(TABLE_BYTES_DEFAULT).decode(&block, field)
+}
+
 /// The table's size before any setting, in RFC 7541's count: names, values and
 /// [`ENTRY_OVERHEAD_BYTES`] for each entry.
 pub(super) const TABLE_BYTES_DEFAULT: u32 = 4096;
