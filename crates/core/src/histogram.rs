@@ -175,6 +175,19 @@ impl Histogram {
         self.beyond_hour += other.beyond_hour;
     }
 
+    /// What is left without the durations of `part`, to the precision of a bucket; `None` if they are
+    /// not all in here.
+    #[must_use]
+    pub fn without(&self, part: &Self) -> Option<Self> {
+        let mut rest = Self::new();
+        let mut taken = part.buckets().peekable();
+        for (value_ns, count) in self.buckets() {
+            let of_part = taken.next_if(|(part_ns, _)| *part_ns == value_ns);
+            rest.record_n(value_ns, count.checked_sub(of_part.map_or(0, |(_, count)| count))?);
+        }
+        taken.next().is_none().then_some(rest)
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.buckets.reset();

@@ -69,7 +69,7 @@ pub fn write(result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
 fn responses(result: &RunResult) -> Case {
     let figures = answer::figures(result).unwrap_or_else(|| "no response".to_owned());
     let failed = answer::failed(result);
-    let is_judged = !result.gates.is_empty();
+    let is_judged = result.gates.iter().any(is_about_failures);
     let outcome = match (failures::unanswered(result), failed) {
         (Some(text), _) => Outcome::Error(text),
         (None, Some((Look::Bad, text))) if !is_judged => {
@@ -79,6 +79,16 @@ fn responses(result: &RunResult) -> Case {
         (None, None) => Outcome::Passed(figures),
     };
     Case { class: "plimsoll", name: "responses".to_owned(), outcome }
+}
+
+/// Whether a gate judges how many of all requests fail.
+fn is_about_failures(gate: &Gate) -> bool {
+    let subject = gate.expr.trim_start();
+    let is_of = |name: &str| {
+        let rest = subject.strip_prefix(name).map(str::trim_start);
+        rest.is_some_and(|rest| rest.starts_with(['<', '>', '=', '!']))
+    };
+    ["errors", "ok", "failed"].into_iter().any(is_of)
 }
 
 fn confidence(result: &RunResult) -> Case {

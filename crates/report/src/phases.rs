@@ -23,6 +23,9 @@ impl<'a> PhaseRow<'a> {
     pub(crate) fn times(&self, result: &'a RunResult) -> Times<'a> {
         match self.name {
             "lateness" => Times::sure(self.histogram),
+            "dns" | "connect" | "tls" | "greeting" => {
+                Times::of_some(Figure::Connections, self.histogram, result)
+            }
             _ => Times::of_some(Figure::Phases, self.histogram, result),
         }
     }

@@ -67,7 +67,8 @@ impl<'a> Doubts<'a> {
     /// The interval of a rate or a count. `value` is in any unit.
     #[must_use]
     pub fn value(&self, figure: Figure, value: f64) -> Interval {
-        let (below, above) = (self.below(figure), self.above(figure));
+        let below = self.side(&[figure], |touch| &touch.below);
+        let above = self.side(&[figure], |touch| &touch.above);
         // A share of the requests is that share of what is counted of them.
         let low = if below.is_any { 0.0 } else { value * (1.0 - below.whole_share()).max(0.0) };
         let high = if above.is_any { f64::INFINITY } else { value * (1.0 + above.whole_share()) };
@@ -118,7 +119,8 @@ impl<'a> Doubts<'a> {
     #[must_use]
     pub fn stdev_ns(&self, figure: Figure, times: &Bounds<'_>) -> Interval {
         let stdev_ns = times.all().stdev_ns().unwrap_or(0.0);
-        if self.touch(figure) || times.incomplete() > 0 {
+        let is_touched = with_phases(figure).iter().any(|figure| self.touch(*figure));
+        if is_touched || times.incomplete() > 0 {
             return Interval::unknown();
         }
         Interval::exact(stdev_ns)
@@ -172,18 +174,20 @@ impl<'a> Doubts<'a> {
         self.value(figure, 1.0).lean(1.0, VALUE_SHARE)
     }
 
+    /// What makes times too long.
     fn below(&self, figure: Figure) -> Side<'_> {
-        self.side(figure, |touch| &touch.below)
+        self.side(with_phases(figure), |touch| &touch.below)
     }
 
+    /// What makes times too short.
     fn above(&self, figure: Figure) -> Side<'_> {
-        self.side(figure, |touch| &touch.above)
+        self.side(with_phases(figure), |touch| &touch.above)
     }
 
-    fn side(&self, figure: Figure, of: fn(&Touch) -> &Reach) -> Side<'_> {
+    fn side(&self, figures: &[Figure], of: fn(&Touch) -> &Reach) -> Side<'_> {
         let concentration = self.concentration;
         let mut side = Side { is_any: false, factor: 1.0, curves: Vec::new(), concentration };
-        for touch in self.touches.iter().filter(|touch| touch.figure == figure) {
+        for touch in self.touches.iter().filter(|touch| figures.contains(&touch.figure)) {
             match of(touch) {
                 Reach::Nothing => {}
                 Reach::SharePpm(share_ppm) => side.factor *= 1.0 + f64::from(*share_ppm) / 1e6,
@@ -220,6 +224,22 @@ impl Side<'_> {
     fn whole_share(&self) -> f64 {
         let requests: f64 = self.curves.iter().map(|curve| share_over(curve, 0)).sum();
         self.factor - 1.0 + requests * self.concentration
+    }
+}
+
+/// What times of a figure depend on. Opening a connection is a phase, and more can happen to it.
+fn with_phases(figure: Figure) -> &'static [Figure] {
+    match figure {
+        Figure::Connections => &[Figure::Connections, Figure::Phases],
+        Figure::Response => &[Figure::Response],
+        Figure::Service => &[Figure::Service],
+        Figure::Phases => &[Figure::Phases],
+        Figure::Load => &[Figure::Load],
+        Figure::Counts => &[Figure::Counts],
+        Figure::Offered => &[Figure::Offered],
+        Figure::Achieved => &[Figure::Achieved],
+        Figure::Server => &[Figure::Server],
+        Figure::Series => &[Figure::Series],
     }
 }
 

@@ -43,6 +43,9 @@ pub(super) struct Stretch {
     unsent: u64,
     response: Histogram,
     service: Histogram,
+    /// Of both, the times of requests that ended without a whole response, where they are known.
+    incomplete_response: Histogram,
+    incomplete_service: Histogram,
     metrics: CustomMetrics,
 }
 
@@ -83,6 +86,8 @@ impl Stretch {
         self.waiting.clone_from(&point.waiting);
         self.response.merge(&point.response.unpack());
         self.service.merge(&point.service.unpack());
+        self.incomplete_response.merge(&point.incomplete_response.unpack());
+        self.incomplete_service.merge(&point.incomplete_service.unpack());
         self.metrics.merge(&point.metrics);
     }
 
@@ -161,10 +166,12 @@ impl Stretch {
 
     fn time(&self, timing: Timing, statistic: Statistic, doubts: &Doubts<'_>) -> Measured {
         let waiting = self.waiting.unpack();
-        let (mut times, is_service) = match timing {
-            Timing::Response => (self.response.clone(), false),
-            _ => (self.service.clone(), true),
+        let (mut times, of_incomplete, is_service) = match timing {
+            Timing::Response => (self.response.clone(), &self.incomplete_response, false),
+            _ => (self.service.clone(), &self.incomplete_service, true),
         };
+        let is_known = of_incomplete.count() + self.completed == times.count();
+        let complete = if is_known { times.without(of_incomplete) } else { None };
         // Which of the times are of unfinished requests is not known, only that these are more.
         let others = self.completed + self.refused + self.timed_out + self.broken;
         let mut untimed = self.unfinished.saturating_sub(times.count().saturating_sub(others));
@@ -174,7 +181,7 @@ impl Stretch {
         }
         let incomplete = times.count().saturating_sub(self.completed);
         let figure = if is_service { Figure::Service } else { Figure::Response };
-        let bounds = Bounds::new(&times, incomplete, untimed);
+        let bounds = Bounds::new(&times, incomplete, untimed).with_complete(complete);
         statistic_of(&times, statistic).of_times(statistic, &bounds, (doubts, figure))
     }
 

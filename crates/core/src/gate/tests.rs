@@ -136,6 +136,8 @@ fn point(second: u64, completed: u64) -> Point {
         lateness_max_ns: second * 1000,
         response: of(&[(response_ns, completed), (50 * MS, 10)]).pack(),
         service: of(&[(MS / 2, completed), (49 * MS, 10)]).pack(),
+        incomplete_response: of(&[(50 * MS, 10)]).pack(),
+        incomplete_service: of(&[(49 * MS, 10)]).pack(),
         ..Point::default()
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn unconfirmed(e: &Evidence) -> Option<Cause> {
 /// The server pushes while nothing waits for a reply, so it may have done so while something did.
 pub(super) fn pushed_replies(e: &Evidence) -> Option<Cause> {
     let pushed = e.messages.pushed_beside_next;
-    if pushed == 0 || share(pushed, e.completed) < SUSPECT {
+    if pushed == 0 || share(pushed, e.completed.max(1)) < SUSPECT {
         return None;
     }
     let text = format!(
@@ -55,7 +55,7 @@ pub(super) fn pushed_replies(e: &Evidence) -> Option<Cause> {
 
 pub(super) fn extra_answers(e: &Evidence) -> Option<Cause> {
     let extra = e.messages.extra_answers;
-    if extra == 0 || share(extra, e.completed) < SUSPECT {
+    if extra == 0 || share(extra, e.completed.max(1)) < SUSPECT {
         return None;
     }
     let text = format!(

@@ -126,8 +126,9 @@ pub struct Evidence {
     pub blocked: [Quoted; QUOTED.len()],
     /// The longest that a request waited for a connection, ns.
     pub blocked_max_ns: u64,
-    /// How many requests were in flight on average (Little's law).
-    pub in_flight_mean: f64,
+    /// How many requests were in flight: in a closed loop as many as there may be, at a rate on
+    /// average (Little's law).
+    pub in_flight: f64,
     /// In a closed loop, the time from one request of a connection to the next, ns.
     pub cycle_ns: f64,
     /// In a closed loop, by which share the cycle is longer than the response time.
@@ -164,6 +165,12 @@ pub struct Evidence {
     pub unsent: u64,
     /// Requests completed.
     pub completed: u64,
+    /// Requests that ran into the timeout.
+    pub timed_out: u64,
+    /// Requests that were open when the run ended.
+    pub unfinished: u64,
+    /// How long a request may take, ns; 0 if that is not known.
+    pub timeout_ns: u64,
     /// How far users were cut off from the server.
     pub outage: Outage,
     /// Connections the plan gives.
@@ -323,8 +330,13 @@ pub fn judge(evidence: &Evidence) -> Vec<Cause> {
 /// its host and its threads tell. For runs whose requests and schedule are counted elsewhere.
 #[must_use]
 pub fn of_host(evidence: &Evidence) -> Vec<Cause> {
-    let checks: [fn(&Evidence) -> Option<Cause>; 5] =
-        [tester::run_delay, tester::paused, tester::throttled, tester::steal, tester::clock_step];
+    let checks: [fn(&Evidence) -> Option<Cause>; 5] = [
+        tester::run_delay,
+        tester::long_paused,
+        tester::throttled,
+        tester::steal,
+        tester::clock_step,
+    ];
     worst_first(&checks, evidence)
 }
 

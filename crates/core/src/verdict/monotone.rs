@@ -124,12 +124,15 @@ impl Dice<'_> {
             started: self.total(),
             sent: self.total(),
             lateness_max_ns: self.pick(&[0, 700_000_000, 900_000_000]),
-            in_flight_mean: self.pick(&[1.0, 0.2, 30.0]),
+            in_flight: self.pick(&[1.0, 0.2, 30.0]),
             cycle_ns: self.pick(&[1e6, 1e5, 0.0, 3e7]),
             cycle_excess: self.share(),
             scheduled: self.total(),
             unsent: self.count(),
             completed: self.pick(&[10_000, 0, 50]),
+            timed_out: self.count(),
+            unfinished: self.count(),
+            timeout_ns: 50_000_000,
             connections: self.pick(&[1, 50]),
             connections_needed: self.count(),
             no_ports: self.count(),
@@ -194,10 +197,15 @@ fn later(quoted: &mut Quoted) {
 /// A step in the bad direction.
 type Step = fn(&mut Evidence);
 
+fn pause(e: &mut Evidence, for_ns: u64) {
+    e.pauses.push(Pause { at_ns: 7, for_ns });
+    e.paused_ns += for_ns;
+}
+
 /// One for each piece of evidence against the tester, or for the load not being what was asked for.
 /// What is missing only says what the rest is measured against, as `sent`, `elapsed_ns` and the
 /// totals of TCP do, or stands in a text.
-const STEPS: [(&str, Step); 51] = [
+const STEPS: [(&str, Step); 53] = [
     ("worker_busy", |e| e.worker_busy.push(0.99)),
     ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
     ("lateness at p50", |e| later(&mut e.quoted[0])),
@@ -209,8 +217,8 @@ const STEPS: [(&str, Step); 51] = [
     ("the longest wait for a connection", |e| e.blocked_max_ns += 500_000_000),
     ("a longer cycle", |e| e.cycle_excess += 0.1),
     ("faster responses", |e| e.quoted.iter_mut().for_each(|quoted| quoted.response_ns /= 2)),
-    ("a short pause", |e| e.pauses.push(Pause { at_ns: 7, for_ns: 30_000_000 })),
-    ("a long pause", |e| e.pauses.push(Pause { at_ns: 7, for_ns: 60_000_000 })),
+    ("a short pause", |e| pause(e, 30_000_000)),
+    ("a long pause", |e| pause(e, 60_000_000)),
     ("paused", |e| e.paused_ns += 40_000_000),
     ("disordered", |e| e.disordered += 1),
     ("a script that was stopped", |e| e.script_stopped = true),
@@ -218,6 +226,8 @@ const STEPS: [(&str, Step); 51] = [
     ("steal", |e| e.steal_share += 0.02),
     ("short", |e| e.requests = Some(e.requests.unwrap_or(0).max(e.started + 1))),
     ("unsent", |e| e.unsent += 100),
+    ("timed_out", |e| e.timed_out += 100),
+    ("unfinished", |e| e.unfinished += 100),
     ("completed", |e| e.completed = 0),
     ("no_ports", |e| e.no_ports += 1),
     ("no_files", |e| e.no_files += 1),
@@ -321,7 +331,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
     #[test]
     fn more_evidence_never_improves_the_verdict(
-        numbers in prop::collection::vec(any::<u16>(), 134),
+        numbers in prop::collection::vec(any::<u16>(), 136),
         order in prop::collection::vec(any::<prop::sample::Index>(), 4),
     ) {
         let mut evidence = Dice(numbers.iter()).evidence();
@@ -348,7 +358,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 50, ..ProptestConfig::default() })]
     #[test]
     fn more_evidence_never_narrows_a_doubt(
-        numbers in prop::collection::vec(any::<u16>(), 134),
+        numbers in prop::collection::vec(any::<u16>(), 136),
     ) {
         let times = times();
         let evidence = Dice(numbers.iter()).evidence();

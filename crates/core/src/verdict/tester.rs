@@ -63,14 +63,19 @@ pub(super) fn run_delay(e: &Evidence) -> Option<Cause> {
     cause(Verdict::Suspect, "cpu_shared", text)
 }
 
+/// Pauses that matter whatever the figures are.
+pub(super) fn long_paused(e: &Evidence) -> Option<Cause> {
+    let total_ns = e.paused_ns.max(covered_ns(&e.pauses));
+    let is_one_long = e.pauses.iter().any(|pause| pause.for_ns >= PAUSE_SUSPECT_NS);
+    let is_long = is_one_long || share(total_ns, e.elapsed_ns) >= PAUSED_SUSPECT;
+    paused(e).filter(|_| is_long)
+}
+
+/// Pauses of any length: what they touch says whether they matter.
 pub(super) fn paused(e: &Evidence) -> Option<Cause> {
     let longest = e.pauses.iter().max_by_key(|pause| pause.for_ns)?;
     let total_ns = e.paused_ns.max(covered_ns(&e.pauses));
-    let share = share(total_ns, e.elapsed_ns);
-    if share < PAUSED_SUSPECT && longest.for_ns < PAUSE_SUSPECT_NS {
-        return None;
-    }
-    let worse = share > PAUSED_INVALID;
+    let worse = share(total_ns, e.elapsed_ns) > PAUSED_INVALID;
     let text = format!(
         "the tester did not run for {} from {} on ({} in all): what waited then looks slower than \
          the server was",

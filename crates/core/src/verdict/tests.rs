@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Histogram;
-use crate::doubt::{Bounds, Doubts, Figure, Reach};
+use crate::doubt::{Bounds, Doubts, Figure, Interval, Reach};
 use crate::series::{INTERVAL_NS, Point, Series};
 
 /// The causes, and the worst that they can lead to.
@@ -82,8 +82,6 @@ fn at_addresses(facts: &[(u64, u64)]) -> Evidence {
     };
     Evidence { addresses: facts.iter().enumerate().map(address).collect(), ..good() }
 }
-
-const SHORT_PAUSE: Pause = Pause { at_ns: 1_000_000_000, for_ns: 49_000_000 };
 
 /// Service times with a peak at 40 ms beside fast ones.
 fn peak_at_40ms(peak: Peak) -> Evidence {
@@ -382,7 +380,6 @@ fn littles_law() {
 #[test]
 fn what_is_ordinary_provokes_nothing() {
     for (name, evidence) in [
-        ("a short pause", Evidence { pauses: vec![SHORT_PAUSE], paused_ns: 49_000_000, ..good() }),
         ("a slew", Evidence { clock_step_ns: 900_000_000, ..good() }),
         ("segments lost here and there", of_tcp(TcpFacts { resent: 9, ..opening() })),
         (
@@ -428,6 +425,34 @@ fn what_is_ordinary_provokes_nothing() {
         ("nothing fast beside 40 ms", peak_at_40ms(Peak { fast: 0, ..PEAK })),
     ] {
         assert_eq!(judged(&evidence), (Verdict::Valid, vec![]), "{name}");
+    }
+}
+
+/// Requests that time out while the tester stands still for half of the timeout, or are open when
+/// the run ends in a pause, may be the tester's failures.
+#[test]
+fn pauses_can_make_requests_fail() {
+    let pause = |at_ns, for_ms: u64| Evidence {
+        pauses: vec![Pause { at_ns, for_ns: for_ms * 1_000_000 }],
+        paused_ns: for_ms * 1_000_000,
+        timeout_ns: 100_000_000,
+        ..good()
+    };
+    let second = 1_000_000_000;
+    for (evidence, timed_out, unfinished, is_in_doubt) in [
+        (pause(second, 50), 20, 0, true),
+        (pause(second, 49), 20, 0, false),
+        (pause(second, 50), 0, 20, false),
+        (pause(good().elapsed_ns - 50_000_000, 50), 0, 20, true),
+        (pause(good().elapsed_ns - 50_000_000, 50), 0, 0, false),
+    ] {
+        for open_loop in [true, false] {
+            let evidence = Evidence { timed_out, unfinished, open_loop, ..evidence.clone() };
+            let causes = judge(&evidence);
+            let doubts = Doubts::of(causes.iter().flat_map(|cause| &cause.touches));
+            let Interval { low, high } = doubts.value(Figure::Counts, 20.0);
+            assert_eq!((low < 20.0, high > 20.0), (is_in_doubt, is_in_doubt), "{evidence:?}");
+        }
     }
 }
 

@@ -24,7 +24,7 @@
 //! Each touch grows with its evidence: more evidence never narrows a doubt.
 
 use super::lateness::{QUOTED, Quoted};
-use super::{Evidence, covered_ns, share};
+use super::{Evidence, Pause, covered_ns, share};
 use crate::doubt::Figure::{self, Achieved, Connections, Counts, Load, Phases, Response, Service};
 use crate::doubt::{Figure::Series, Off, Reach, Touch};
 
@@ -82,9 +82,10 @@ pub(super) fn of(code: &str, e: &Evidence) -> Vec<Touch> {
         "unconfirmed" => {
             vec![Touch::either(Counts, Reach::Any), Touch::below(Achieved, Reach::Any)]
         }
-        "pushed_replies" | "extra_answers" => {
-            on_times(|figure| Touch::above(figure, Reach::Any)).collect()
-        }
+        // What came of its own accord counts as an answer.
+        "pushed_replies" | "extra_answers" => on_times(|figure| Touch::above(figure, Reach::Any))
+            .chain([Touch::either(Counts, Reach::Any), Touch::below(Achieved, Reach::Any)])
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -185,14 +186,48 @@ fn held_up(e: &Evidence, lost_ns: f64) -> Vec<Touch> {
 /// The tester did not run for a share of the time, in turns of at least `turn_ns`. At a rate its
 /// lateness says what came of it.
 fn interrupted(e: &Evidence, lost: f64, turn_ns: f64) -> Vec<Touch> {
+    let lost_ns = lost * e.elapsed_ns as f64;
+    let timed_out = if can_time_out(e, lost_ns) { e.timed_out } else { 0 };
     if e.open_loop {
-        return held_up(e, lost * e.elapsed_ns as f64);
+        return held_up(e, lost_ns).into_iter().chain(failed_by_tester(e, timed_out)).collect();
     }
     let struck = lost * (1.0 + e.cycle_ns / turn_ns);
     let mean_ns = lost * e.cycle_ns;
     let any = [Off::new(0, struck)].into_iter();
     let offs = any.chain(MEANS.map(|means| Off::new((means * mean_ns).ceil() as u64, 1.0 / means)));
-    slowed_loop(e, lost, &Reach::Requests(offs.collect()))
+    let mut touches = slowed_loop(e, lost, &Reach::Requests(offs.collect()));
+    touches.extend(failed_by_tester(e, timed_out));
+    touches
+}
+
+/// Whether requests can have timed out because the tester stood still for so long: for less than
+/// half of the timeout, the server took the larger part of it.
+fn can_time_out(e: &Evidence, still_ns: f64) -> bool {
+    e.timeout_ns > 0 && 2.0 * still_ns >= e.timeout_ns as f64
+}
+
+/// Some requests may have failed only because the tester stood still, so others than counted may
+/// have been completed.
+fn failed_by_tester(e: &Evidence, failed: u64) -> Vec<Touch> {
+    if failed == 0 {
+        return Vec::new();
+    }
+    let more = if e.completed > 0 { share(failed, e.completed) } else { f64::INFINITY };
+    vec![Touch::either(Counts, Reach::Any), Touch::above(Achieved, Reach::share(more))]
+}
+
+/// Requests that a pause can have made fail: those that timed out while it was long, and those that
+/// were open when the run ended with it.
+fn failed_by_pauses(e: &Evidence) -> u64 {
+    let longest_ns = e.pauses.iter().map(|pause| pause.for_ns).max().unwrap_or(0);
+    let timed_out = if can_time_out(e, longest_ns as f64) { e.timed_out } else { 0 };
+    // A thread that wakes up at the end has a moment left to read what came meanwhile.
+    let is_at_end = |pause: &Pause| {
+        let end_ns = pause.at_ns.saturating_add(pause.for_ns);
+        end_ns.saturating_add(pause.for_ns / 10) >= e.elapsed_ns
+    };
+    let unfinished = if e.pauses.iter().any(is_at_end) { e.unfinished } else { 0 };
+    timed_out + unfinished
 }
 
 /// A request in `n` waited `n` times the mean or longer, at most, for each of these numbers.
@@ -206,7 +241,7 @@ fn paused(e: &Evidence) -> Vec<Touch> {
     let per_ns = if e.open_loop { e.sent as f64 / e.elapsed_ns.max(1) as f64 } else { 0.0 };
     let requests = e.sent.max(1) as f64;
     let struck_by = |pauses: f64, for_ns: u64| {
-        (pauses * e.in_flight_mean.max(1.0) + per_ns * for_ns as f64) / requests
+        (pauses * e.in_flight.max(1.0) + per_ns * for_ns as f64) / requests
     };
     // Pauses that are not listed are shorter than the shortest that is.
     let listed_ns: u64 = sorted.iter().map(|pause| pause.for_ns).sum();
@@ -224,6 +259,7 @@ fn paused(e: &Evidence) -> Vec<Touch> {
     if e.open_loop {
         touches.extend(held_up(e, paused_ns as f64));
     }
+    touches.extend(failed_by_tester(e, failed_by_pauses(e)));
     touches.push(Touch::either(Series, Reach::Any));
     touches
 }

@@ -75,7 +75,7 @@ pub(crate) fn evidence(
         lateness_max_ns: result.loader.lateness.max_ns().unwrap_or(0),
         blocked: Quoted::of(&result.phases[Phase::Blocked], &result.latency.response),
         blocked_max_ns: result.phases[Phase::Blocked].max_ns().unwrap_or(0),
-        in_flight_mean: in_flight_mean(result),
+        in_flight: requests_in_flight(plan, result, in_flight),
         cycle_ns,
         cycle_excess,
         kernel_stamps: is_stamped(plan, result),
@@ -94,6 +94,9 @@ pub(crate) fn evidence(
         scheduled: slots.scheduled,
         unsent: slots.not_started,
         completed: result.ledger.completed,
+        timed_out: result.ledger.timed_out,
+        unfinished: result.ledger.unfinished,
+        timeout_ns: plan.timeout_ns,
         outage: result.outage.unwrap_or_default(),
         connections: plan.connections_limit(),
         connections_needed: connections_needed(target_uhz, slots.taken_ns)
@@ -117,16 +120,26 @@ pub(crate) fn evidence(
     }
 }
 
-/// Whether the kernel's clock told of every response when it arrived.
+/// A response up to this length arrives whether or not anybody reads it: Linux' smallest default for
+/// the buffer of a socket (`net.ipv4.tcp_rmem`) holds it, bytes.
+const ARRIVES_UNREAD_BYTES: u64 = 64 << 10;
+
+/// Whether the kernel's clock told of every response when it arrived, and none waited for the
+/// tester to read.
 fn is_stamped(plan: &Draft, result: &RunResult) -> bool {
+    let completed = result.ledger.completed;
     plan.timestamps == Timestamps::Kernel
-        && result.loader.receive_delay.count() >= result.ledger.completed
+        && result.loader.receive_delay.count() >= completed
+        && result.bytes.received <= completed.saturating_mul(ARRIVES_UNREAD_BYTES)
 }
 
-/// How many requests were in flight on average, by Little's law.
-fn in_flight_mean(result: &RunResult) -> f64 {
+/// How many requests were in flight, `streams` on each connection: in a closed loop as many as there
+/// may be, at a rate on average (Little's law).
+fn requests_in_flight(plan: &Draft, result: &RunResult, streams: u32) -> f64 {
     let busy_ns = result.latency.service.sum_ns() as f64;
-    if result.elapsed_ns == 0 { 0.0 } else { busy_ns / result.elapsed_ns as f64 }
+    let mean = if result.elapsed_ns == 0 { 0.0 } else { busy_ns / result.elapsed_ns as f64 };
+    let most = f64::from(plan.connections) * f64::from(streams);
+    if plan.is_open_loop() { mean } else { mean.max(most) }
 }
 
 /// In a closed loop, the time from one request of a connection to the next, ns, and by which share

@@ -23,10 +23,7 @@ pub(crate) fn failed(result: &RunResult) -> Option<(Look, String)> {
     let is_cut = result.interrupted && result.aborted.is_none();
     let cut = if is_cut { result.ledger.unfinished + result.ledger.unsent } else { 0 };
     let is_much = failed.saturating_sub(cut) as f64 > TOLERATED * all as f64;
-    let look = match (is_much, is_judged(result)) {
-        (false, _) | (true, true) => Look::Good,
-        (true, false) => Look::Bad,
-    };
+    let look = if is_much { Look::Bad } else { Look::Good };
     let mut reasons = reasons(result);
     let more = reasons.len().saturating_sub(REASONS_SHOWN);
     if more > 0 {
@@ -35,11 +32,6 @@ pub(crate) fn failed(result: &RunResult) -> Option<(Look, String)> {
     }
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
     Some((look, format!("{} of {} failed{why}", format_count(failed), format_count(all))))
-}
-
-/// Whether a gate allows for failures. Then it is the gate that says what is good.
-fn is_judged(result: &RunResult) -> bool {
-    result.gates.iter().any(|gate| gate.pass && gate.expr.trim_start().starts_with("errors"))
 }
 
 /// The reasons, each with its count, those of responses first.

@@ -113,15 +113,19 @@ fn gates_lead_the_worst_first() {
 }
 
 #[test]
-fn gates_that_pass_do_not_hide_failures_unless_one_allows_them() {
+fn gates_that_pass_do_not_hide_failures() {
     let mut result = with_statuses(&[(503, 500)]);
     result.gates = vec![gate("p99<250ms", 3279.0, Unit::Us, true)];
     let answer = Answer::of(&result);
     assert_eq!(answer.look, Look::Caution);
     assert_eq!(answer.lead, "gate passed: p99 3.279 ms < 250 ms");
     assert_eq!(answer.behind[0], "500 of 1 000 failed: 503 x 500");
-    result.gates = vec![gate("errors<60%", 0.5, Unit::Share, true)];
-    assert_eq!(Answer::of(&result).look, Look::Good);
+    for expr in ["errors<60%", "errors>0", "errors@endpoint:good<1%"] {
+        result.gates = vec![gate(expr, 0.5, Unit::Share, true)];
+        assert_eq!(Answer::of(&result).look, Look::Caution, "{expr}");
+    }
+    let few = with_statuses(&[(503, 10)]);
+    assert_eq!(Answer::of(&few).look, Look::Good, "1 % is no news");
 }
 
 #[test]
