@@ -208,6 +208,8 @@ fn what_makes_no_search_is_refused_in_a_line() {
         (&["--slo", "p99<1s", "--warmup", "5s"], 2, "--settle"),
         (&["--slo", "p99<1s", "--gate", "p99<1s"], 2, "--slo"),
         (&["--slo", "p99<1s", "--hgrm", "x"], 2, "shows one run"),
+        (&["--slo", "p99<1s", "-e", "A=b"], 2, "k6 scripts, which only run takes"),
+        (&["--slo", "p99<1s", "load.js"], 2, "only run takes k6 scripts"),
         (&["--slo", "p99<1s", "--format", "junit"], 2, "text, json, html, md or csv"),
         (&["--slo", "max<1s"], 2, "p99.9"),
         (&[], 2, "give 1 to 16, such as --slo"),
@@ -221,7 +223,7 @@ fn what_makes_no_search_is_refused_in_a_line() {
         (&["--resume", "other.json"], 1, "is not a plimsoll/find/1"),
         (&["--slo", "p99<1s", &nowhere], 1, "Connection refused"),
     ] {
-        let has_url = arguments.iter().any(|it| it.contains("://"));
+        let has_url = arguments.iter().any(|it| it.contains("://") || it.ends_with(".js"));
         let given = if has_url { vec![] } else { vec![url.as_str()] };
         let finished = world.run(&[&["find"][..], arguments, &given].concat());
         assert_eq!(finished.code, Some(code), "{arguments:?}: {finished:?}");
