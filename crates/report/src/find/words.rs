@@ -106,10 +106,9 @@ fn none(found: &Document, met: &str) -> (Verdict, &'static str, String) {
                                    give a longer --hold"
                 .to_owned()
         }
-        Ending::NotShown => format!(
-            "no rate from {min}/s on was shown to keep {met}, nor was the lowest shown to miss it: \
-             give a longer --hold"
-        ),
+        Ending::NotShown => {
+            format!("no rate was shown to keep {met}, nor the lowest to miss it: give a longer --hold")
+        }
         Ending::OutOfBudget => {
             format!("the budget ended the search before a rate was shown to keep {met}")
         }
@@ -135,7 +134,10 @@ fn confidence(found: &Document) -> Option<String> {
         let sure = plain_percent(settings.confidence);
         return Some(format!("not {sure} sure: {}", doubt_words(Doubt::StallsUndecided)));
     }
-    Some(sure(settings.confidence, settings.hold_ns, "at each of these rates", answer.ending))
+    let sure = sure(settings.confidence, settings.hold_ns, "at each of these rates", answer.ending);
+    let unseen_s = answer.stalls.iter().map(|it| it.unseen_every_s).max_by(f64::total_cmp);
+    let rare = unseen_s.map(|it| format!("; stalls rarer than every {it:.0} s may be unseen"));
+    Some(sure + &rare.unwrap_or_default())
 }
 
 /// What quick probes have shown where no hold has.
@@ -294,16 +296,13 @@ pub(super) fn doubt_words(doubt: Doubt) -> &'static str {
 
 /// What all probes saw of the server's stalls.
 fn stall_words(stalls: &StallsSeen) -> String {
-    let StallsSeen { objective, seen, measured_s, unseen_every_s, hold_s } = stalls;
+    let StallsSeen { objective, seen, measured_s, hold_s, .. } = stalls;
     let longer = hold_s.map(|hold_s| {
         let hold = format_duration((hold_s * 1e9) as u64);
         format!("; --hold {hold} would see about ten")
     });
     match seen {
-        0 => format!(
-            "{objective}: no stall was seen in {measured_s:.0} s; stalls that come less often than \
-             every {unseen_every_s:.0} s may have remained unseen"
-        ),
+        0 => format!("{objective}: no stall was seen in {measured_s:.0} s"),
         seen => {
             let times = if *seen == 1 { "once".to_owned() } else { format!("{seen} times") };
             let longer = longer.unwrap_or_default();
