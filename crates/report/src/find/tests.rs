@@ -212,17 +212,39 @@ fn the_answer_says_what_limits_it() {
     let spoilt = found(Settings::default(), usize::MAX, fast);
     let mut stalled = found(Settings::default(), usize::MAX, usual);
     stalled.answer.doubts.push(plimsoll_core::find::Doubt::StallsUndecided);
-    assert!(text(&stalled, 400).lines().nth(1).unwrap().starts_with("- not 95 % sure: "));
-    for (found, starts, holds) in [
-        (&limited, "AT LEAST · ", "does not: 2 connections were the limit, not the server (raise"),
-        (&never, "NONE · ", "1 connection was the limit, not the server (raise -c)"),
-        (&stalled, "ABOUT · ", "in its own hold, and is not shown with the server's stalls"),
-        (&spoilt, "AT LEAST · ", "above it the tester was the limit, not the server"),
+    for (found, starts, holds, sure) in [
+        (
+            &limited,
+            "AT LEAST · ",
+            "does not: 2 connections were the limit, not the server (raise -c)",
+            "- 95 % sure: ",
+        ),
+        (
+            &never,
+            "NONE · ",
+            "1 connection was the limit, not the server (raise -c)",
+            "- quick probes, which promise nothing: ",
+        ),
+        (
+            &stalled,
+            "ABOUT · ",
+            "in its own hold, and is not shown with the server's stalls; 580/s does not",
+            "- not 95 % sure: ",
+        ),
+        (
+            &spoilt,
+            "AT LEAST · ",
+            "above it the tester was the limit, not the server",
+            "- 95 % sure: ",
+        ),
     ] {
         let text = text(found, 400);
-        let first = text.lines().next().unwrap();
-        assert!(first.starts_with(starts) && first.contains(holds), "{holds}: {first}");
-        assert!(answer_words(found).contains(holds), "{holds}");
+        let all = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (answer, rest) = all.split_once(" - ").unwrap();
+        assert!(answer.starts_with(starts) && answer.ends_with(holds), "{holds}: {answer}");
+        let rest = format!("- {rest}");
+        assert!(rest.starts_with(sure), "{sure}: {rest}");
+        assert!(answer_words(found).ends_with(holds), "{holds}");
     }
 }
 

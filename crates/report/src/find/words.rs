@@ -107,7 +107,9 @@ fn none(found: &Document, met: &str) -> (Verdict, &'static str, String) {
                 .to_owned()
         }
         Ending::NotShown => {
-            format!("no rate was shown to keep {met}, nor the lowest to miss it: give a longer --hold")
+            format!(
+                "no rate was shown to keep {met}, nor the lowest to miss it: give a longer --hold"
+            )
         }
         Ending::OutOfBudget => {
             format!("the budget ended the search before a rate was shown to keep {met}")

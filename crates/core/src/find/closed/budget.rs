@@ -94,9 +94,8 @@ impl ClosedSearch {
 
     /// The numbers of the quick probes with such outcomes.
     fn quick(&self, is_wanted: fn(Outcome) -> bool) -> impl Iterator<Item = u32> {
-        let is_it = move |it: &&ClosedProbe| {
-            !it.plan.purpose.decides() && is_wanted(it.judgement.outcome)
-        };
+        let is_it =
+            move |it: &&ClosedProbe| !it.plan.purpose.decides() && is_wanted(it.judgement.outcome);
         self.probes().iter().filter(is_it).map(|it| it.plan.connections)
     }
 

@@ -4,8 +4,8 @@
 use super::servers::{AboveRate, Delay, Queue, Service, Worker};
 use super::simulation::{Arrivals, Found, Simulation};
 use crate::find::{
-    Answer, Doubt, Ending, Figures, Late, LateFor, Next, Objective, Outcome, ProbePlan, Purpose,
-    Connected, Report, Search, Settings, Sums, Why,
+    Answer, Connected, Doubt, Ending, Figures, Late, LateFor, Next, Objective, Outcome, ProbePlan,
+    Purpose, Report, Search, Settings, Sums, Why,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;

@@ -75,15 +75,13 @@ fn text(found: &ClosedDocument) -> String {
 fn each_ending_has_its_headline() {
     let quick = ClosedSettings { is_quick_only: true, ..settings() };
     let small = ClosedSettings { max_connections: 8, ..settings() };
-    let budget = |seconds: u64| ClosedSettings {
-        budget_ns: Some(seconds * 1_000_000_000),
-        ..settings()
-    };
+    let budget =
+        |seconds: u64| ClosedSettings { budget_ns: Some(seconds * 1_000_000_000), ..settings() };
     for (document, starts, holds) in [
         (
             found(settings(), 100, 1000),
             "LOAD LINE · 10 connections keep p99<10.5ms, with 999/s; 11 do not",
-            "95 % sure: shown by a hold of up to 60s with each of these numbers",
+            "95 % sure: shown by a hold of up to 1m with each of these numbers",
         ),
         (
             found(small, 100, 1000),
@@ -110,11 +108,7 @@ fn each_ending_has_its_headline() {
             "NONE · the budget ended the search before a number",
             "the budget leaves no time for 4 connections: the search ends",
         ),
-        (
-            found(budget(120), 100, 1000),
-            "AT LEAST · ",
-            "the budget ended the search",
-        ),
+        (found(budget(120), 100, 1000), "AT LEAST · ", "the budget ended the search"),
     ] {
         let shown = text(&document);
         assert!(shown.starts_with(starts), "{starts}: {shown}");
