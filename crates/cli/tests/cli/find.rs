@@ -97,6 +97,10 @@ fn a_search_finds_a_known_line_and_writes_its_reports() {
     for part in ["ABOUT · ", "p99<300ms", "promise", "4 connections", "FAIL"] {
         assert!(finished.stdout.contains(part), "{part}: {finished:?}");
     }
+    // The server would serve any number at once, as quickly as one.
+    assert_eq!(answer["connections_limit"], 4, "{finished:?}");
+    let words = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(": 4 connections were the limit, not the server"), "{finished:?}");
     let again = world.run(&["report", "found.json"]);
     assert_eq!(again.stdout, finished.stdout, "the same as the search wrote");
     let page = fs::read_to_string(world.directory.path().join("found.html")).expect("a page");

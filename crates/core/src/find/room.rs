@@ -1,6 +1,6 @@
-//! The room that a budget leaves for a probe. A hold is made shorter rather than left out, and until
-//! a hold has shown something, time for another is kept. Searches for a rate and closed searches
-//! share these rules.
+//! The room that a budget leaves for a probe. A hold is made shorter rather than left out. Until a
+//! hold has shown something, time for another is kept. Closed searches and those for a rate share
+//! these rules.
 
 const SECOND_NS: u64 = 1_000_000_000;
 

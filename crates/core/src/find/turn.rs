@@ -29,7 +29,7 @@ pub struct ClosedTurn {
     pub next_connections: Option<u32>,
 }
 
-/// Why a search takes a turn. What is said of rates here, closed searches say of connections.
+/// Why a search takes a turn. Closed searches have connections in the place of rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {

@@ -88,7 +88,7 @@ fn found_at(
     Document::of(&search, Origin { tool, plan: draft.record(), started_at, environment })
 }
 
-/// The connections of a server that slows down with its load: requests wait for them all the same.
+/// The connections of a server that slows down with its load: requests wait for them too.
 fn connected(measured: Measured) -> Connected {
     let is_over = measured.p99_ms > 20;
     let service_ms = if is_over { 15 } else { 1 };

@@ -21,7 +21,7 @@ pub(super) fn headline(found: &Document) -> (Verdict, &'static str, String) {
     let met = found.objectives.join(" and ");
     let Some(rate_rps) = answer.rate_rps else { return none(found, &met) };
     if answer.ending == Ending::Guessed {
-        let sentence = match answer.quick_failed_rps {
+        let guessed = match answer.quick_failed_rps {
             Some(rps) => format!(
                 "{} kept {met} in quick probes, which promise nothing; {} did not",
                 per_second(rate_rps),
@@ -34,7 +34,7 @@ pub(super) fn headline(found: &Document) -> (Verdict, &'static str, String) {
                 )
             }
         };
-        return (Verdict::Suspect, "about", sentence);
+        return (Verdict::Suspect, "about", guessed + &limited(answer));
     }
     if answer.doubts.contains(&Doubt::StallsUndecided) {
         let fails = answer.fails_rps.map(|rps| format!("; {} does not", per_second(rps)));

@@ -5,9 +5,9 @@
 //!
 //! `PLIMSOLL_FIND_SEEDS=1000 cargo test -p plimsoll-core coverage -- --nocapture` runs as many
 //! searches for each server, and prints a line for each. `PLIMSOLL_FIND_FIRST_SEED=9000000` begins
-//! with another seed than 0: those from 0 to 999 and from 5 000 000 on were used to choose the
-//! constants of the method, so only others say how often it is wrong. Nighthawk's method and k6's breakpoint
-//! test stand beside it; nothing is asserted of them.
+//! with another seed than 0. Those from 0 to 999 and from 5 000 000 on were used to choose the
+//! constants of the method, so only others say how often it is wrong. Nighthawk's method and k6's
+//! breakpoint test stand beside it; nothing is asserted of them.
 
 use std::io::Write as _;
 
