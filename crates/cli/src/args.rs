@@ -14,7 +14,7 @@ use crate::find_args::{FindFlags, fitted};
 use crate::lab_args::LabFlags;
 use crate::output_args::OutputFlags;
 use crate::proxy_args::ProxyFlags;
-use crate::run_args::RunFlags;
+use crate::run_args::{RunFlags, without_scripts};
 use crate::serve_args::ServeFlags;
 use crate::short_help::shortened;
 use crate::single_args;
@@ -182,10 +182,12 @@ pub(crate) fn command_of(matches: &ArgMatches) -> Result<Command, clap::Error> {
 
 fn command() -> clap::Command {
     Cli::command()
-        .mut_subcommand("find", |find| shortened(fitted(find)))
+        .mut_subcommand("find", |find| shortened(fitted(without_scripts(find))))
         .mut_subcommand("request", |request| shortened(single_args::fitted(request)))
         .mut_subcommand("run", shortened)
-        .mut_subcommand("doctor", |doctor| doctor.mut_subcommand("run", shortened))
+        .mut_subcommand("doctor", |doctor| {
+            doctor.mut_subcommand("run", |run| shortened(without_scripts(run)))
+        })
 }
 
 /// The definition of the whole command line, with help that is this many columns wide.

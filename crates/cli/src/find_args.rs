@@ -126,7 +126,7 @@ impl FindFlags {
 }
 
 /// Flags of `run` that a search has no place for, by their names in the definition, and what to do.
-const UNFIT: [(&str, &str); 18] = [
+const UNFIT: [(&str, &str); 19] = [
     ("rate", "the search chooses the rates: bound them with --min-rate and --max-rate"),
     ("stages", "the search chooses the rates: bound them with --min-rate and --max-rate"),
     ("rate_file", "the search chooses the rates: bound them with --min-rate and --max-rate"),
@@ -144,6 +144,7 @@ const UNFIT: [(&str, &str); 18] = [
     ("hlog", "it shows one run, and a search has many"),
     ("junit", "it shows one run, and a search has many"),
     ("timeseries", "it shows one run, and a search has many"),
+    ("env", "it is for k6 scripts, which only run takes"),
     ("shed_after", "a search counts each request: leave out what drops some"),
 ];
 

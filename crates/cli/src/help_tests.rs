@@ -74,6 +74,19 @@ fn short_help_fits_two_screens_and_points_to_all_flags() {
     }
 }
 
+/// Only `run` carries out k6 scripts, so that no other command's help offers them.
+#[test]
+fn k6_scripts_are_offered_by_run_alone() {
+    let mut all = Vec::new();
+    paths(&definition(), &[], &mut all);
+    all.retain(|path| !is_foreign(path) && !path.is_empty());
+    for path in &all {
+        let text = help(path, "--help");
+        let is_offered = text.contains("k6 script") || text.contains("__ENV");
+        assert_eq!(is_offered, *path == ["run"], "{path:?}: {text}");
+    }
+}
+
 /// Whether it is another tester's command line, which has help of its own.
 fn is_foreign(path: &[String]) -> bool {
     let first = path.first().map(String::as_str);

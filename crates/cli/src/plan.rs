@@ -121,8 +121,9 @@ fn seeded(flags: &RunFlags, seed: u64) -> Result<Plan, Fault> {
 /// Flags that say something about what another one gives.
 fn check_company(flags: &RunFlags) -> Result<(), PlanError> {
     if flags.url.as_deref().is_some_and(crate::value_args::is_script) {
-        let problem = "a k6 script is not a load for this";
-        return Err(PlanError::new(Field::Url, problem, "carry it out with `plimsoll run SCRIPT`"));
+        let problem = "only run takes k6 scripts";
+        let advice = "give a URL, or carry the script out with `plimsoll run SCRIPT`";
+        return Err(PlanError::new(Field::Url, problem, advice));
     }
     if flags.url.is_none()
         && let Some(advice) = flags.outputs.json.as_deref().and_then(habits::url_for_a_file)
@@ -131,7 +132,8 @@ fn check_company(flags: &RunFlags) -> Result<(), PlanError> {
     }
     if !flags.env.is_empty() {
         let problem = "variables are for a k6 script";
-        return Err(PlanError::new(Field::Url, problem, "name it in place of the URL"));
+        let advice = "name it in place of the URL of `plimsoll run`";
+        return Err(PlanError::new(Field::Url, problem, advice));
     }
     if flags.tls.key.is_some() && flags.tls.cert.is_none() {
         return Err(key_without_cert());

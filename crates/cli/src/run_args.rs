@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 use plimsoll_core::expect::Expectation;
 use plimsoll_core::schedule::{Arrival, Stage, parse_stages};
 use plimsoll_core::secret::Secret;
@@ -58,6 +58,14 @@ Exit codes:
   129  interrupted: the terminal was closed
   130  interrupted by Ctrl-C
   143  interrupted by SIGTERM";
+
+/// The definition of a command with all flags of `run` that takes no k6 scripts: without what is
+/// about them.
+pub(crate) fn without_scripts(command: Command) -> Command {
+    const URL: &str = "The URL to load; with --targets, the server to use instead of theirs; or a \
+                       plan file, NAME.toml";
+    command.mut_arg("url", |arg| arg.help(URL)).mut_arg("env", |arg| arg.hide(true))
+}
 
 /// Flags of `run`. Every number is a total, never per thread or per connection.
 #[derive(Debug, Args)]

@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use plimsoll_core::find::{
-    Document, Figures, Next, Origin, Outcome, Probe, ProbePlan, Report, Search, Turn, doubt, due_in,
+    Connected, Document, Figures, Next, Origin, Outcome, Probe, ProbePlan, Report, Search, Turn,
+    doubt, due_in,
 };
 use plimsoll_core::plan::Draft;
 use plimsoll_core::scenario::Scenarios;
 use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_core::series::{INTERVAL_NS, Point};
-use plimsoll_core::units::{counted, format_ns};
 use plimsoll_core::{Phase, Plan, RunResult};
 use plimsoll_io::clock;
 
@@ -37,11 +37,8 @@ pub use closed::{ClosedNews, FoundClosed};
 /// of them, and each takes as long as a probe that shows something.
 const ATTEMPTS_MAX: u32 = 2;
 
-/// What a probe takes beside its load: opening connections, the last responses, the figures.
-const BESIDE_NS: u64 = 2_000_000_000;
-
-/// How long the last responses are waited for at least.
-const DRAIN_NS_LEAST: u64 = 1_000_000_000;
+/// How long the last responses are waited for in a search with a budget.
+const DRAIN_NS_BUDGETED: u64 = 1_000_000_000;
 
 /// How long a cool-down may take.
 const COOL_DOWN_NS_MAX: u64 = 30_000_000_000;
@@ -52,9 +49,6 @@ const COOL_DOWN_NS_UNKNOWN: u64 = 5_000_000_000;
 /// A server has cooled down when the median of an interval is at most this multiple of what it was
 /// at that rate, or more than that by no more than this time.
 const COOL: (u64, u64) = (2, 1_000_000);
-
-/// From here on the wait of one request in a hundred for a connection is worth a note.
-const BLOCKED_NS_NOTED: u64 = 1_000_000;
 
 /// A search that is carried out.
 #[derive(Debug)]
@@ -236,7 +230,7 @@ impl<'a> Finder<'a> {
             let recovered = match cool_down_rps {
                 Some(rate_rps) => {
                     let most_ns =
-                        left_ns.map_or(u64::MAX, |left_ns| left_ns.saturating_sub(needs_ns(plan)));
+                        left_ns.map_or(u64::MAX, |left_ns| left_ns.saturating_sub(plan.needs_ns()));
                     self.cool_down(search, rate_rps, most_ns, on_news)?
                 }
                 None => true,
@@ -249,7 +243,7 @@ impl<'a> Finder<'a> {
             let judgement = search.preview(&report);
             spoilt += 1;
             let is_spoilt = judgement.is_some_and(|it| it.outcome == Outcome::NotMeasured);
-            let again_ns = elapsed_ns.saturating_add(needs_ns(plan)).saturating_add(BESIDE_NS);
+            let again_ns = elapsed_ns.saturating_add(plan.again_ns());
             let fits = search.left_ns().is_none_or(|left_ns| again_ns <= left_ns);
             if !is_spoilt || spoilt == ATTEMPTS_MAX || !fits {
                 return Ok(Some(report));
@@ -269,7 +263,7 @@ impl<'a> Finder<'a> {
         let duration_ns = (settled as u64 * INTERVAL_NS).saturating_add(plan.measure_ns);
         let draft = at_rate(self.plan, plan.rate_rps, duration_ns, seed);
         let draft = match search.settings().budget_ns {
-            Some(_) => Draft { drain_ns: draft.drain_ns.min(DRAIN_NS_LEAST), ..draft },
+            Some(_) => Draft { drain_ns: draft.drain_ns.min(DRAIN_NS_BUDGETED), ..draft },
             None => draft,
         };
         let objectives = search.objectives();
@@ -366,11 +360,6 @@ fn usual_p50_ns(search: &Search, rate_rps: f64) -> Option<u64> {
     search.probes().iter().find(is_it)?.report.figures.as_ref()?.p50_ns
 }
 
-/// What a probe takes without a cool-down.
-fn needs_ns(plan: &ProbePlan) -> u64 {
-    plan.settle_ns.saturating_add(plan.measure_ns).saturating_add(BESIDE_NS)
-}
-
 /// What of a result the search is told. The load ended after a number of measured intervals, or as
 /// planned.
 fn report(
@@ -399,23 +388,19 @@ fn report(
         figures: Some(figures),
         tester,
         late,
-        note: waited_for_connections(result),
+        connections: Some(connected(result)),
         server_cpus: result.target.as_ref().map(|usage| usage.cpu_percent_mean / 100.0),
         recovered: true,
         elapsed_ns: 0,
     }
 }
 
-/// A note where requests waited for a connection: with more of them the server would have had more
-/// requests at a time.
-fn waited_for_connections(result: &RunResult) -> Option<String> {
-    let blocked_ns = result.phases[Phase::Blocked].quantile_ns(0.99)?;
-    let limit = result.plan.connections_limit();
-    (blocked_ns >= BLOCKED_NS_NOTED).then(|| {
-        format!(
-            "one request in a hundred waited {} or more for one of {}",
-            format_ns(blocked_ns),
-            counted(limit.into(), "connection")
-        )
-    })
+/// How the requests of a run fared with its connections.
+fn connected(result: &RunResult) -> Connected {
+    Connected {
+        limit: result.plan.connections_limit(),
+        open_max: result.connections.open_max,
+        blocked_p99_ns: result.phases[Phase::Blocked].quantile_ns(0.99),
+        service_p50_ns: result.latency.service.quantile_ns(0.5),
+    }
 }

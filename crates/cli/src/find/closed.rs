@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use plimsoll_core::Plan;
 use plimsoll_core::find::{ClosedDocument, ClosedSearch, ClosedSettings};
 use plimsoll_report::find::closed::{
-    answer_words, live_title, probe_line, write_csv, write_html, write_json, write_markdown,
-    write_text,
+    answer_words, live_title, probe_line, turn_line, write_csv, write_html, write_json,
+    write_markdown, write_text,
 };
 use plimsoll_report::text::Style;
 use plimsoll_runner::find::{ClosedNews, Finder, FoundClosed, origin};
@@ -65,7 +65,10 @@ fn show(screen: &mut Screen, news: &ClosedNews<'_>) {
             screen.begin(live_title(search, plan, *spoilt), "");
         }
         ClosedNews::Run(news) => screen.run(news),
-        ClosedNews::Judged(probe) => screen.judged(|number| probe_line(number, probe)),
+        ClosedNews::Judged { probe, turns } => {
+            screen.judged(|number| probe_line(number, probe));
+            turns.iter().for_each(|turn| screen.live.keep(&turn_line(turn)));
+        }
     }
 }
 

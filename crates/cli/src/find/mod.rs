@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use plimsoll_core::Plan;
-use plimsoll_core::find::{Answer, Document, Ending, Objective, Origin, SCHEMA, Search};
+use plimsoll_core::find::{Answer, Document, Doubt, Ending, Objective, Origin, SCHEMA, Search};
 use plimsoll_report::find::{answer_words, live_title, probe_line, turn_line};
 use plimsoll_runner::find::{FindNews, Finder, Found, origin};
 use plimsoll_runner::{News, RunnerError};
@@ -161,11 +161,15 @@ fn carry_out(
     let Found { document, failure } = finder.run(search, origin, &mut |news| screen.show(&news));
     screen.live.clear();
     feed::close(feed);
-    let Answer { ending, rate_rps, fails_rps, .. } = &document.answer;
+    let Answer { ending, rate_rps, fails_rps, doubts, .. } = &document.answer;
+    let code = match doubts.contains(&Doubt::StallsUndecided) {
+        true => VERDICT,
+        false => code(*ending, rate_rps.is_some(), fails_rps.is_some()),
+    };
     let ended = Ended {
         has_probes: !document.probes.is_empty(),
         failure,
-        code: code(*ending, rate_rps.is_some(), fails_rps.is_some()),
+        code,
         words: answer_words(&document),
     };
     end(ended, outputs, &caught, is_quiet, |outputs| report::write(outputs, &document))

@@ -43,12 +43,38 @@ fn completed() -> Command {
         ("fortio", fortio::parse(&["load".to_owned(), "-h".to_owned()]).err()),
     ];
     let cli = definition_within(COLUMNS).mut_subcommand("k6", |_| k6::definition().name("k6"));
+    let cli = cli
+        .mut_subcommand("find", without_hidden)
+        .mut_subcommand("doctor", |doctor| doctor.mut_subcommand("run", without_hidden));
     let cli = usages.into_iter().fold(cli, |cli, (name, usage)| {
         cli.mut_subcommand(name, |command| with_flags(command, &usage.unwrap_or_default()))
     });
     cli.mut_subcommand("fortio", |fortio| {
         fortio.subcommands(FORTIO.map(Command::new)).disable_help_subcommand(true)
     })
+}
+
+/// A command with the flags that its help has, as far as completing needs them. The generator
+/// offers hidden ones too, and flags that conflict with them cannot be left as they are.
+fn without_hidden(command: Command) -> Command {
+    let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    let args: Vec<Arg> = shown.map(completed_arg).collect();
+    let about = command.get_about().cloned().unwrap_or_default();
+    Command::new(kept(command.get_name())).about(about).args(args)
+}
+
+fn completed_arg(arg: &Arg) -> Arg {
+    let names = arg.get_value_names().unwrap_or_default().to_vec();
+    let mut completed = Arg::new(arg.get_id().clone())
+        .action(arg.get_action().clone())
+        .value_parser(arg.get_value_parser().clone())
+        .help(arg.get_help().cloned().unwrap_or_default())
+        .last(arg.is_last_set());
+    if !names.is_empty() && arg.get_action().takes_values() {
+        completed = completed.value_names(names);
+    }
+    completed = arg.get_long().map(kept).into_iter().fold(completed, Arg::long);
+    arg.get_short().into_iter().fold(completed, Arg::short)
 }
 
 /// A command with the flags that a help lists at the beginnings of its lines.
@@ -67,9 +93,13 @@ fn with_flags(command: Command, usage: &UsageText) -> Command {
     command.args(names.into_iter().map(flag))
 }
 
+/// The definition keeps names for as long as the program runs.
+fn kept(name: &str) -> &'static str {
+    name.to_owned().leak()
+}
+
 fn flag(name: String) -> Arg {
-    // The definition keeps names for as long as the program runs.
-    let name: &'static str = name.leak();
+    let name = kept(&name);
     let arg = Arg::new(name).action(ArgAction::SetTrue);
     let mut letters = name.chars();
     match (letters.next(), letters.next()) {

@@ -83,3 +83,24 @@ fn every_command_has_a_man_page() {
     }
     assert!(man("nothing", &mut Vec::new()).is_err());
 }
+
+/// Flags of `run` that another command refuses are hidden from its help, and from shells too.
+#[test]
+fn completions_leave_out_what_the_help_hides() {
+    let script = super::completions::script(clap_complete::Shell::Fish);
+    let has = |command: &str, flag: &str| {
+        let is_it = |line: &&str| line.contains(command) && line.contains(flag);
+        script.lines().any(|line| is_it(&line))
+    };
+    for (command, flag, want) in [
+        ("subcommand find", " -l slo ", true),
+        ("subcommand find", " -l connections ", true),
+        ("subcommand find", " -l env ", false),
+        ("subcommand find", " -l duration ", false),
+        ("subcommand doctor; and __fish_seen_subcommand_from run", " -l duration ", true),
+        ("subcommand doctor; and __fish_seen_subcommand_from run", " -l env ", false),
+        ("subcommand run", " -l env ", true),
+    ] {
+        assert_eq!(has(command, flag), want, "{command} {flag}");
+    }
+}

@@ -97,6 +97,10 @@ fn a_search_finds_a_known_line_and_writes_its_reports() {
     for part in ["ABOUT · ", "p99<300ms", "promise", "4 connections", "FAIL"] {
         assert!(finished.stdout.contains(part), "{part}: {finished:?}");
     }
+    // The server would serve any number at once, as quickly as one.
+    assert_eq!(answer["connections_limit"], 4, "{finished:?}");
+    let words = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(": 4 connections were the limit, not the server"), "{finished:?}");
     let again = world.run(&["report", "found.json"]);
     assert_eq!(again.stdout, finished.stdout, "the same as the search wrote");
     let page = fs::read_to_string(world.directory.path().join("found.html")).expect("a page");
@@ -208,6 +212,8 @@ fn what_makes_no_search_is_refused_in_a_line() {
         (&["--slo", "p99<1s", "--warmup", "5s"], 2, "--settle"),
         (&["--slo", "p99<1s", "--gate", "p99<1s"], 2, "--slo"),
         (&["--slo", "p99<1s", "--hgrm", "x"], 2, "shows one run"),
+        (&["--slo", "p99<1s", "-e", "A=b"], 2, "k6 scripts, which only run takes"),
+        (&["--slo", "p99<1s", "load.js"], 2, "only run takes k6 scripts"),
         (&["--slo", "p99<1s", "--format", "junit"], 2, "text, json, html, md or csv"),
         (&["--slo", "max<1s"], 2, "p99.9"),
         (&[], 2, "give 1 to 16, such as --slo"),
@@ -221,7 +227,7 @@ fn what_makes_no_search_is_refused_in_a_line() {
         (&["--resume", "other.json"], 1, "is not a plimsoll/find/1"),
         (&["--slo", "p99<1s", &nowhere], 1, "Connection refused"),
     ] {
-        let has_url = arguments.iter().any(|it| it.contains("://"));
+        let has_url = arguments.iter().any(|it| it.contains("://") || it.ends_with(".js"));
         let given = if has_url { vec![] } else { vec![url.as_str()] };
         let finished = world.run(&[&["find"][..], arguments, &given].concat());
         assert_eq!(finished.code, Some(code), "{arguments:?}: {finished:?}");

@@ -11,6 +11,12 @@ use super::turn::Turn;
 /// Stalls that a hold should contain so that their share is known to a third.
 const STALLS_WANTED: f64 = 10.0;
 
+/// A rate that is lower by this factor says how long the server takes without much load.
+const LOW_RATE: f64 = 1.5;
+
+/// Responses that take this many times as long as at a low rate wait in the server.
+const SLOWER: f64 = 1.5;
+
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -106,6 +112,11 @@ pub struct Answer {
     pub turns: Vec<Turn>,
     /// What holds after overload, where that is less.
     pub after_overload: Option<AfterOverload>,
+    /// The number of connections, if they and not the server were the limit at the lowest rate that
+    /// failed: requests waited for one of them, and those that were sent were served as quickly as
+    /// at a low rate.
+    #[serde(default)]
+    pub connections_limit: Option<u32>,
     /// The lowest rate that the tester could not offer or measure.
     pub tester_limit_rps: Option<f64>,
     /// What readers have to know before they believe it.
@@ -119,6 +130,16 @@ pub struct Answer {
     /// How long the search took.
     #[serde(rename = "elapsed_s", with = "crate::serde_units::from_ns")]
     pub elapsed_ns: u64,
+}
+
+impl Answer {
+    /// Whether its rate was shown to meet the objectives, and not only passed quick probes, or a
+    /// hold with too few of the server's stalls.
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        let is_guess = |it: &Doubt| matches!(it, Doubt::QuickProbesOnly | Doubt::StallsUndecided);
+        self.rate_rps.is_some() && !self.doubts.iter().any(is_guess)
+    }
 }
 
 /// The answer from what a search knows at its end.
@@ -141,6 +162,7 @@ pub(super) fn conclude(search: &Search, ending: Ending) -> Answer {
         quick_failed_rps,
         turns: search.turns(),
         after_overload: search.after_overload_found(),
+        connections_limit: connections_limit(search.probes(), top),
         tester_limit_rps: search.tester_limit_rps(),
         doubts: search.doubts(shown),
         stalls: stalls(search, rate_rps),
@@ -148,6 +170,26 @@ pub(super) fn conclude(search: &Search, ending: Ending) -> Answer {
         knee_rps: knee(&curve(search.probes())),
         elapsed_ns: search.elapsed_ns(),
     }
+}
+
+/// The connections, if they were the limit in the hold that failed, or without one in the lowest
+/// quick probe that did. More of them would have sent the requests sooner that waited.
+///
+/// A server that is the limit itself makes requests wait too, but then those that were sent take
+/// longer as well, since they wait for each other there.
+fn connections_limit(probes: &[Probe], failed: Option<&Probe>) -> Option<u32> {
+    let usual = || probes.iter().filter(|it| !it.plan.purpose.follows_overload());
+    let by_rate = |a: &&Probe, b: &&Probe| a.plan.rate_rps.total_cmp(&b.plan.rate_rps);
+    let quick = usual().filter(|it| it.judgement.outcome == Outcome::Fail).min_by(by_rate);
+    let failed = failed.or(quick)?;
+    let connected = failed.report.connections?;
+    let service_p50_ns = |it: &Probe| it.report.connections?.service_p50_ns;
+    let lowest = usual().filter(|it| service_p50_ns(it).is_some()).min_by(by_rate)?;
+    let is_lower = lowest.plan.rate_rps * LOW_RATE <= failed.plan.rate_rps;
+    let is_quick = service_p50_ns(failed)? as f64 <= SLOWER * service_p50_ns(lowest)? as f64;
+    let p99_ns = failed.report.figures.as_ref()?.p99_ns?;
+    let is_waiting = connected.waited_p99_ns()? >= p99_ns / 2;
+    (is_lower && is_quick && is_waiting).then_some(connected.limit)
 }
 
 /// The highest rate that passed a quick probe below all that failed one, and the lowest that did.

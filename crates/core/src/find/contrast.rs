@@ -106,6 +106,8 @@ fn side(name: &str, found: &Document) -> ContrastSide {
     let answer = &found.answer;
     let weakness = if answer.doubts.contains(&Doubt::ChangedWhileMeasured) {
         Some("the server changed while it was measured")
+    } else if answer.doubts.contains(&Doubt::StallsUndecided) {
+        Some("the rate is not shown with the stalls of the server")
     } else if answer.ending == Ending::Guessed {
         Some("quick probes show nothing")
     } else if answer.rate_rps.is_none() && answer.fails_rps.is_none() {

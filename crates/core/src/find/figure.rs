@@ -4,7 +4,7 @@ use super::answer::{Doubt, Ending};
 use super::document::Document;
 use super::judge::{Finding, Subject};
 use crate::study::{LineOutcome, LoadLine};
-use crate::units::format_rate;
+use crate::units::{counted, format_rate};
 use crate::verdict::{Cause, Verdict};
 
 impl Document {
@@ -16,8 +16,10 @@ impl Document {
         let outcome = match (answer.ending, answer.rate_rps) {
             (Ending::NotMet, _) => LineOutcome::NotMet,
             (_, None) => LineOutcome::Unknown,
-            (Ending::Found, Some(_)) => LineOutcome::Found,
             (Ending::Guessed, Some(_)) => LineOutcome::Guessed,
+            (_, Some(_)) if !answer.is_shown() => LineOutcome::Guessed,
+            // With more connections the server may stand more.
+            (Ending::Found, Some(_)) if answer.connections_limit.is_none() => LineOutcome::Found,
             (_, Some(_)) => LineOutcome::AtLeast,
         };
         LoadLine { outcome, rate_rps: answer.rate_rps, fails_rps: answer.fails_rps }
@@ -50,6 +52,14 @@ impl Document {
     pub fn line_causes(&self) -> Vec<Cause> {
         let answer = &self.answer;
         let mut causes: Vec<Cause> = self.ending_cause().into_iter().collect();
+        causes.extend(answer.connections_limit.map(|limit| {
+            let limit = counted(limit.into(), "connection");
+            let text = format!(
+                "{limit} were the limit and not the server, and the line may be higher: give more \
+                 connections"
+            );
+            cause(Verdict::Suspect, "load_line_connections", text)
+        }));
         causes.extend(answer.doubts.iter().filter_map(|doubt| doubt_cause(*doubt)));
         if let (Some(rps), Some(failed)) = (answer.fails_rps, &answer.failed) {
             let subject = failed_words(failed);
@@ -202,6 +212,25 @@ mod tests {
             assert_eq!(codes, want, "{ending:?}");
             assert_eq!(found.why_no_line().is_some(), fails, "{ending:?}");
         }
+    }
+
+    #[test]
+    fn a_line_that_connections_limit_may_be_higher() {
+        let mut found = document(Ending::Found, Some(100.0));
+        found.answer.connections_limit = Some(2);
+        let line = found.load_line();
+        assert_eq!((line.outcome, line.ranked_rps()), (LineOutcome::AtLeast, Some(100.0)));
+        let codes: Vec<String> = found.line_causes().into_iter().map(|it| it.code).collect();
+        assert_eq!(codes, ["load_line_connections"]);
+    }
+
+    #[test]
+    fn a_line_that_is_not_shown_with_stalls_is_a_guess() {
+        let mut found = document(Ending::Found, Some(100.0));
+        found.answer.doubts = vec![Doubt::StallsUndecided];
+        assert_eq!(found.load_line().outcome, LineOutcome::Guessed);
+        let codes: Vec<String> = found.line_causes().into_iter().map(|it| it.code).collect();
+        assert_eq!(codes, ["load_line_stalls"]);
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod figures;
 mod judge;
 mod knee;
 mod probe;
+mod room;
 mod search;
 mod settings;
 mod stalls;
@@ -46,12 +47,12 @@ pub use document::{Document, Origin, SCHEMA};
 pub use figures::{Figures, INTERVALS_MAX, Sums, due_in};
 pub use judge::{Finding, Judgement, Outcome, Subject, judge};
 pub use knee::knee;
-pub use probe::{Probe, ProbePlan, Purpose, Report};
+pub use probe::{Connected, Probe, ProbePlan, Purpose, Report};
 pub use search::{Next, ResumeError, Search};
 pub use settings::{Settings, SettingsError};
 pub use stalls::{Pool, Stall};
 pub use tester::{Late, LateFor, TesterDoubt, doubt};
-pub use turn::{Turn, Why};
+pub use turn::{ClosedTurn, Turn, Why};
 pub use usl::{LEAST_POINTS, Usl, UslError, fit_usl};
 
 #[cfg(test)]

@@ -4,7 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::figures::Figures;
 use super::judge::{Judgement, Outcome};
+use super::room::{BESIDE_NS, COOL_DOWN_NS};
 use super::tester::Late;
+
+/// From here on the wait of one request in a hundred for a connection is worth a word.
+const WAITED_NS_NOTED: u64 = 1_000_000;
 
 /// A run at one rate that the search asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -21,6 +25,26 @@ pub struct ProbePlan {
     /// How long it is measured at most; it ends early once it shows what it is for.
     #[serde(rename = "measure_s", with = "crate::serde_units::from_ns")]
     pub measure_ns: u64,
+}
+
+impl ProbePlan {
+    /// What it takes without a cool-down.
+    #[must_use]
+    pub fn needs_ns(&self) -> u64 {
+        needs_ns(self.settle_ns, self.measure_ns)
+    }
+
+    /// What another attempt takes. The server cools down before it: the one before may have been an
+    /// overload.
+    #[must_use]
+    pub fn again_ns(&self) -> u64 {
+        self.needs_ns().saturating_add(COOL_DOWN_NS)
+    }
+}
+
+/// What a load takes that settles and is measured.
+pub(super) fn needs_ns(settle_ns: u64, measure_ns: u64) -> u64 {
+    settle_ns.saturating_add(measure_ns).saturating_add(BESIDE_NS)
 }
 
 /// What a probe is for.
@@ -82,8 +106,9 @@ pub struct Report {
     /// How late the tester was; null with `tester` where that bounds nothing.
     #[serde(default)]
     pub late: Option<Late>,
-    /// What else readers have to know: one line.
-    pub note: Option<String>,
+    /// How the requests fared with the connections there may be; null in documents without it.
+    #[serde(default)]
+    pub connections: Option<Connected>,
     /// How many CPUs the server used; null where it was not watched.
     pub server_cpus: Option<f64>,
     /// Whether the server was as before when the cool-down ended.
@@ -91,6 +116,30 @@ pub struct Report {
     /// How long it took with everything before and after.
     #[serde(rename = "elapsed_s", with = "crate::serde_units::from_ns")]
     pub elapsed_ns: u64,
+}
+
+/// How requests fared with the connections there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connected {
+    /// How many connections there may be.
+    pub limit: u32,
+    /// The most that were open at once.
+    pub open_max: u64,
+    /// The 99th percentile of the wait for one; null without requests.
+    #[serde(rename = "blocked_p99_s", with = "crate::serde_units::optional_from_ns")]
+    pub blocked_p99_ns: Option<u64>,
+    /// The median from when a request was sent to its response; null without responses.
+    #[serde(rename = "service_p50_s", with = "crate::serde_units::optional_from_ns")]
+    pub service_p50_ns: Option<u64>,
+}
+
+impl Connected {
+    /// The wait for a connection, if all were open and it was long enough to be worth a word.
+    #[must_use]
+    pub fn waited_p99_ns(&self) -> Option<u64> {
+        let are_all_open = self.open_max >= u64::from(self.limit);
+        self.blocked_p99_ns.filter(|it| are_all_open && *it >= WAITED_NS_NOTED)
+    }
 }
 
 /// A probe that was carried out.

@@ -19,7 +19,7 @@ const OWN_ALPHA: f64 = 0.2;
 /// The level at which stalls at higher rates are taken to come with the load. The mistake that
 /// leads to a wrong answer is to see it where it is not so; the other sends the search far below
 /// the line.
-const WITH_LOAD_ALPHA: f64 = 0.1;
+const WITH_LOAD_ALPHA: f64 = 0.02;
 
 /// How many stalls say what one costs.
 const STALLS_NEAR: usize = 5;

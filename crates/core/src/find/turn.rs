@@ -16,7 +16,20 @@ pub struct Turn {
     pub next_rps: Option<f64>,
 }
 
-/// Why a search takes a turn.
+/// A turn of a closed search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosedTurn {
+    /// After how many probes.
+    pub after: usize,
+    /// Why.
+    pub why: Why,
+    /// The number of connections that it is about.
+    pub connections: u32,
+    /// The number of the probe that follows from it; null without one.
+    pub next_connections: Option<u32>,
+}
+
+/// Why a search takes a turn. Closed searches have connections in the place of rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {

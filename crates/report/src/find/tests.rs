@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use plimsoll_core::find::{Figures, Next, Objective, Origin, Report, Settings, Sums};
+use plimsoll_core::find::{Connected, Figures, Next, Objective, Origin, Report, Settings, Sums};
 use plimsoll_core::plan::{Draft, Endpoint};
 use plimsoll_core::result::{Environment, Tool};
 use plimsoll_core::schedule::{Arrival, Profile};
@@ -73,8 +73,7 @@ fn found_at(
             figures: Some(figures(plan.rate_rps, seconds, 2, measured)),
             tester: measured.is_spoilt.then(|| "the tester sent late".to_owned()),
             late: None,
-            note: (measured.p99_ms > 20)
-                .then(|| "one request in a hundred waited for a connection".to_owned()),
+            connections: Some(connected(measured)),
             server_cpus: Some(0.5),
             recovered: true,
             elapsed_ns: plan.settle_ns + plan.measure_ns,
@@ -87,6 +86,18 @@ fn found_at(
     let environment = Environment { cpu: "A CPU".to_owned(), ..Environment::default() };
     let started_at = "2026-11-24T12:00:00Z".to_owned();
     Document::of(&search, Origin { tool, plan: draft.record(), started_at, environment })
+}
+
+/// The connections of a server that slows down with its load: requests wait for them too.
+fn connected(measured: Measured) -> Connected {
+    let is_over = measured.p99_ms > 20;
+    let service_ms = if is_over { 15 } else { 1 };
+    Connected {
+        limit: 2,
+        open_max: 2,
+        blocked_p99_ns: Some(if is_over { 30_000_000 } else { 0 }),
+        service_p50_ns: Some(service_ms * 1_000_000),
+    }
 }
 
 fn text(found: &Document, width: usize) -> String {
@@ -182,6 +193,58 @@ fn the_answer_and_its_confidence_come_first() {
             assert!(markdown.join(" ").contains(part), "{part}: {markdown:?}");
             assert!(banner.replace("&lt;", "<").contains(part), "{part}: {banner}");
         }
+    }
+}
+
+/// What was the limit in the server's place stands in the answer itself, and so do stalls with
+/// which it is not shown.
+#[test]
+fn the_answer_says_what_limits_it() {
+    let mut limited = found(Settings::default(), usize::MAX, usual);
+    limited.answer.connections_limit = Some(2);
+    let mut never = found(Settings::default(), 3, usual);
+    (never.answer.rate_rps, never.answer.connections_limit) = (None, Some(1));
+    let fast: fn(f64) -> Measured = |rate_rps| Measured {
+        is_spoilt: rate_rps > 300.0,
+        over: if rate_rps > 300.0 { 0.5 } else { 0.0 },
+        p99_ms: 2,
+    };
+    let spoilt = found(Settings::default(), usize::MAX, fast);
+    let mut stalled = found(Settings::default(), usize::MAX, usual);
+    stalled.answer.doubts.push(plimsoll_core::find::Doubt::StallsUndecided);
+    for (found, starts, holds, sure) in [
+        (
+            &limited,
+            "AT LEAST · ",
+            "does not: 2 connections were the limit, not the server (raise -c)",
+            "- 95 % sure: ",
+        ),
+        (
+            &never,
+            "NONE · ",
+            "1 connection was the limit, not the server (raise -c)",
+            "- quick probes, which promise nothing: ",
+        ),
+        (
+            &stalled,
+            "ABOUT · ",
+            "in its own hold, and is not shown with the server's stalls; 580/s does not",
+            "- not 95 % sure: ",
+        ),
+        (
+            &spoilt,
+            "AT LEAST · ",
+            "above it the tester was the limit, not the server",
+            "- 95 % sure: ",
+        ),
+    ] {
+        let text = text(found, 400);
+        let all = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (answer, rest) = all.split_once(" - ").unwrap();
+        assert!(answer.starts_with(starts) && answer.ends_with(holds), "{holds}: {answer}");
+        let rest = format!("- {rest}");
+        assert!(rest.starts_with(sure), "{sure}: {rest}");
+        assert!(answer_words(found).ends_with(holds), "{holds}");
     }
 }
 

@@ -1,10 +1,10 @@
 //! The answer of a search and its probes in words.
 
 use plimsoll_core::find::{
-    Answer, Document, Doubt, Ending, Finding, Outcome, Probe, Purpose, StallsSeen, Subject, Turn,
-    Why,
+    Answer, Document, Doubt, Ending, Finding, Outcome, Probe, Purpose, Report, StallsSeen, Subject,
+    Turn, Why,
 };
-use plimsoll_core::units::{format_duration, format_ns, format_rate, three_digits};
+use plimsoll_core::units::{counted, format_duration, format_ns, format_rate, three_digits};
 use plimsoll_core::verdict::Verdict;
 
 /// A search takes few turns; a server that it finds no line for could make it list hundreds.
@@ -21,7 +21,7 @@ pub(super) fn headline(found: &Document) -> (Verdict, &'static str, String) {
     let met = found.objectives.join(" and ");
     let Some(rate_rps) = answer.rate_rps else { return none(found, &met) };
     if answer.ending == Ending::Guessed {
-        let sentence = match answer.quick_failed_rps {
+        let guessed = match answer.quick_failed_rps {
             Some(rps) => format!(
                 "{} kept {met} in quick probes, which promise nothing; {} did not",
                 per_second(rate_rps),
@@ -34,9 +34,24 @@ pub(super) fn headline(found: &Document) -> (Verdict, &'static str, String) {
                 )
             }
         };
+        return (Verdict::Suspect, "about", guessed + &limited(answer));
+    }
+    if answer.doubts.contains(&Doubt::StallsUndecided) {
+        let fails = answer.fails_rps.map(|rps| format!("; {} does not", per_second(rps)));
+        let sentence = format!(
+            "{} kept {met} in its own hold, and is not shown with the server's stalls{}",
+            per_second(rate_rps),
+            fails.unwrap_or_default()
+        );
         return (Verdict::Suspect, "about", sentence);
     }
     let sentence = match answer.fails_rps {
+        Some(fails_rps) if answer.connections_limit.is_some() => format!(
+            "{} keeps {met}; {} does not{}",
+            per_second(rate_rps),
+            per_second(fails_rps),
+            limited(answer)
+        ),
         Some(fails_rps) => format!(
             "{} keeps {met}; {} does not; {} to {} is not settled",
             per_second(rate_rps),
@@ -47,17 +62,32 @@ pub(super) fn headline(found: &Document) -> (Verdict, &'static str, String) {
         None if answer.ending == Ending::AtLeast => {
             format!("{} keeps {met}: the highest rate of the search", per_second(rate_rps))
         }
-        None => format!("{} keeps {met}; above it nothing is settled", per_second(rate_rps)),
+        None if answer.ending == Ending::TesterLimited => format!(
+            "{} keeps {met}; above it the tester was the limit, not the server",
+            per_second(rate_rps)
+        ),
+        None => format!(
+            "{} keeps {met}; above it nothing is settled{}",
+            per_second(rate_rps),
+            limited(answer)
+        ),
     };
-    let is_doubted =
-        |it: &Doubt| matches!(it, Doubt::ChangedWhileMeasured | Doubt::StallsUndecided);
     let look = match answer.ending {
-        _ if answer.doubts.iter().any(is_doubted) => Verdict::Suspect,
+        _ if answer.doubts.contains(&Doubt::ChangedWhileMeasured) => Verdict::Suspect,
+        _ if answer.connections_limit.is_some() => Verdict::Suspect,
         Ending::Found | Ending::AtLeast => Verdict::Valid,
         _ => Verdict::Suspect,
     };
-    let word = if answer.ending == Ending::Found { "load line" } else { "at least" };
-    (look, word, sentence)
+    let is_line = answer.ending == Ending::Found && answer.connections_limit.is_none();
+    (look, if is_line { "load line" } else { "at least" }, sentence)
+}
+
+/// What was the limit in the place of the server.
+fn limited(answer: &Answer) -> String {
+    let Some(limit) = answer.connections_limit else { return String::new() };
+    let were = if limit == 1 { "was" } else { "were" };
+    let limit = counted(limit.into(), "connection");
+    format!(": {limit} {were} the limit, not the server (raise -c)")
 }
 
 /// The headline where no rate was shown to meet the objectives.
@@ -76,10 +106,11 @@ fn none(found: &Document, met: &str) -> (Verdict, &'static str, String) {
                                    give a longer --hold"
                 .to_owned()
         }
-        Ending::NotShown => format!(
-            "no rate from {min}/s on was shown to keep {met}, nor was the lowest shown to miss it: \
-             give a longer --hold"
-        ),
+        Ending::NotShown => {
+            format!(
+                "no rate was shown to keep {met}, nor the lowest to miss it: give a longer --hold"
+            )
+        }
         Ending::OutOfBudget => {
             format!("the budget ended the search before a rate was shown to keep {met}")
         }
@@ -89,79 +120,96 @@ fn none(found: &Document, met: &str) -> (Verdict, &'static str, String) {
         _ => format!("no rate from {min}/s to {max}/s was shown to keep {met}"),
     };
     let fails = answer.fails_rps.map(|rps| format!("; {} does not", per_second(rps)));
-    let sentence = sentence + &fails.unwrap_or_default();
+    let sentence = sentence + &fails.unwrap_or_default() + &limited(answer);
     (Verdict::Invalid, if answer.ending == Ending::NotMet { "not met" } else { "none" }, sentence)
 }
 
 /// How sure the answer is, and why, in a line.
 fn confidence(found: &Document) -> Option<String> {
     let (answer, settings) = (&found.answer, &found.settings);
-    if answer.rate_rps.is_none() || answer.ending == Ending::Guessed {
+    let is_shown = answer.rate_rps.is_some() && answer.ending != Ending::Guessed;
+    if !is_shown {
         let passed = answer.quick_passed_rps.filter(|_| answer.ending != Ending::Guessed)?;
-        let failed = answer.quick_failed_rps.map(|rps| format!(", {} failed", per_second(rps)));
-        let failed = failed.unwrap_or_default();
-        return Some(format!(
-            "quick probes, which promise nothing: {} passed{failed}",
-            per_second(passed)
-        ));
+        return Some(quick(&per_second(passed), answer.quick_failed_rps.map(per_second)));
     }
-    let sure = plain_percent(settings.confidence);
-    let hold = format_duration(settings.hold_ns);
-    let why = match answer.ending {
+    if answer.doubts.contains(&Doubt::StallsUndecided) {
+        let sure = plain_percent(settings.confidence);
+        return Some(format!("not {sure} sure: {}", doubt_words(Doubt::StallsUndecided)));
+    }
+    let sure = sure(settings.confidence, settings.hold_ns, "at each of these rates", answer.ending);
+    let unseen_s = answer.stalls.iter().map(|it| it.unseen_every_s).max_by(f64::total_cmp);
+    let rare = unseen_s.map(|it| format!("; stalls rarer than every {it:.0} s may be unseen"));
+    Some(sure + &rare.unwrap_or_default())
+}
+
+/// What quick probes have shown where no hold has.
+pub(super) fn quick(passed: &str, failed: Option<String>) -> String {
+    let failed = failed.map(|failed| format!(", {failed} failed")).unwrap_or_default();
+    format!("quick probes, which promise nothing: {passed} passed{failed}")
+}
+
+/// How sure an answer is that holds have shown.
+pub(super) fn sure(confidence: f64, hold_ns: u64, each: &str, ending: Ending) -> String {
+    let why = match ending {
         Ending::TesterLimited => "; above it the tester was the limit",
         Ending::OutOfBudget => "; the budget ended the search",
         Ending::Stopped => "; the search was stopped",
         _ => "",
     };
-    Some(format!("{sure} sure: shown by a hold of up to {hold} at each of these rates{why}"))
+    let (sure, hold) = (plain_percent(confidence), format_duration(hold_ns));
+    format!("{sure} sure: shown by a hold of up to {hold} {each}{why}")
 }
 
 /// Why a search did not simply go on, in a line.
 pub(super) fn turn_words(turn: &Turn) -> String {
-    let rate = per_second(turn.rate_rps);
-    let next = turn.next_rps.map(per_second);
+    why_words(turn.after, turn.why, &per_second(turn.rate_rps), turn.next_rps.map(per_second))
+}
+
+/// A turn after a number of probes. `at` is the load that it is about, `next` that of the probe
+/// that follows.
+pub(super) fn why_words(after: usize, why: Why, at: &str, next: Option<String>) -> String {
     let then = |what: &str| next.as_ref().map(|next| format!("{what} {next}")).unwrap_or_default();
-    let text = match turn.why {
+    let text = match why {
         Why::FirstFailed => {
-            format!("the first rate, {rate}, did not pass{}", then(": the search tries"))
+            format!("the first rate, {at}, did not pass{}", then(": the search tries"))
         }
         Why::NothingBelow => {
-            format!("nothing passes below {rate}{}", then(": the search looks above it, at"))
+            format!("nothing passes below {at}{}", then(": the search looks above it, at"))
         }
         Why::QuickWasWrong => format!(
-            "{rate} passed a hold, and a quick probe below it had failed{}",
+            "{at} passed a hold, and a quick probe below it had failed{}",
             then(": quick probes go on at")
         ),
         Why::NotShown => {
-            format!("a hold at {rate} did not show it{}", then(": the search goes lower, to"))
+            format!("a hold at {at} did not show it{}", then(": the search goes lower, to"))
         }
         Why::Spoilt => {
-            format!("the tester was in the way at {rate}: that hold shows nothing")
+            format!("the tester was in the way at {at}: that hold shows nothing")
         }
         Why::FailedAfterOverload => {
-            format!("{rate} failed directly after overload: it is measured again after a cool-down")
+            format!("{at} failed directly after overload: it is measured again after a cool-down")
         }
-        Why::FailedAgain => format!("{rate} passed, and failed when it was measured again"),
+        Why::FailedAgain => format!("{at} passed, and failed when it was measured again"),
         Why::NotShownAgain => {
-            format!("{rate} was measured again, and both holds together do not show it")
+            format!("{at} was measured again, and both holds together do not show it")
         }
         Why::Stalls => format!(
-            "{rate} passed its own hold, but not with the stalls that other probes have seen{}",
+            "{at} passed its own hold, but not with the stalls that other probes have seen{}",
             then(": the search goes lower, to")
         ),
-        Why::FellBack => format!("{rate} is the answer now: it passed before"),
+        Why::FellBack => format!("the answer is {at} now: it passed before"),
         Why::Recovering => format!(
-            "the server does not recover from overload at {rate}: the search looks for a rate at \
+            "the server does not recover from overload at {at}: the search looks for a rate at \
              which it does"
         ),
         Why::Hurried => format!(
-            "the budget leaves no time for a quick probe at {rate}{}",
+            "the budget leaves no time for a quick probe at {at}{}",
             then(": the holds begin, at")
         ),
-        Why::Shortened => format!("the budget left less than a whole hold for {rate}"),
-        Why::OutOfBudget => format!("the budget leaves no time for {rate}: the search ends"),
+        Why::Shortened => format!("the budget left less than a whole hold for {at}"),
+        Why::OutOfBudget => format!("the budget leaves no time for {at}: the search ends"),
     };
-    format!("after probe {}: {text}", turn.after)
+    format!("after probe {after}: {text}")
 }
 
 fn per_second(rate_rps: f64) -> String {
@@ -182,10 +230,7 @@ pub(super) fn remarks(found: &Document) -> Vec<String> {
     if let (Some(rps), Some(failed)) = (answer.fails_rps, &answer.failed) {
         remarks.push(format!("{} does not: {}", per_second(rps), failure(failed)));
     }
-    remarks.extend(answer.turns.iter().take(TURNS_MAX).map(turn_words));
-    if let Some(more @ 1..) = answer.turns.len().checked_sub(TURNS_MAX) {
-        remarks.push(format!("{more} more turns are in the document (--json)"));
-    }
+    remarks.extend(turns(&answer.turns, turn_words));
     remarks.extend(after_overload(answer));
     if let Some(limit_rps) = answer.tester_limit_rps {
         let probe = found.probes.iter().find(|probe| probe.plan.rate_rps == limit_rps);
@@ -193,7 +238,9 @@ pub(super) fn remarks(found: &Document) -> Vec<String> {
         let why = why.unwrap_or_else(|| "nothing was measured".to_owned());
         remarks.push(format!("the tester spoilt {}/s: {why}", format_rate(limit_rps)));
     }
-    remarks.extend(answer.doubts.iter().map(|doubt| doubt_words(*doubt).to_owned()));
+    // The line on confidence says it.
+    let doubts = answer.doubts.iter().filter(|doubt| **doubt != Doubt::StallsUndecided);
+    remarks.extend(doubts.map(|doubt| doubt_words(*doubt).to_owned()));
     remarks.extend(answer.stalls.iter().map(stall_words));
     if let Some(waited) = waited_above(found) {
         remarks.push(waited);
@@ -209,6 +256,15 @@ pub(super) fn remarks(found: &Document) -> Vec<String> {
         remarks.push(format!("the most responses of any probe: {}/s{knee}", format_rate(rps)));
     }
     remarks
+}
+
+/// The first turns in a line each, and how many more there are.
+pub(super) fn turns<T>(turns: &[T], words: fn(&T) -> String) -> Vec<String> {
+    let mut lines: Vec<String> = turns.iter().take(TURNS_MAX).map(words).collect();
+    if let Some(more @ 1..) = turns.len().checked_sub(TURNS_MAX) {
+        lines.push(format!("{more} more turns are in the document (--json)"));
+    }
+    lines
 }
 
 fn after_overload(answer: &Answer) -> Option<String> {
@@ -242,16 +298,13 @@ pub(super) fn doubt_words(doubt: Doubt) -> &'static str {
 
 /// What all probes saw of the server's stalls.
 fn stall_words(stalls: &StallsSeen) -> String {
-    let StallsSeen { objective, seen, measured_s, unseen_every_s, hold_s } = stalls;
+    let StallsSeen { objective, seen, measured_s, hold_s, .. } = stalls;
     let longer = hold_s.map(|hold_s| {
         let hold = format_duration((hold_s * 1e9) as u64);
         format!("; --hold {hold} would see about ten")
     });
     match seen {
-        0 => format!(
-            "{objective}: no stall was seen in {measured_s:.0} s; stalls that come less often than \
-             every {unseen_every_s:.0} s may have remained unseen"
-        ),
+        0 => format!("{objective}: no stall was seen in {measured_s:.0} s"),
         seen => {
             let times = if *seen == 1 { "once".to_owned() } else { format!("{seen} times") };
             let longer = longer.unwrap_or_default();
@@ -264,8 +317,8 @@ fn stall_words(stalls: &StallsSeen) -> String {
 fn waited_above(found: &Document) -> Option<String> {
     let fails_rps = found.answer.fails_rps?;
     let probe = found.probes.iter().find(|probe| probe.plan.rate_rps == fails_rps)?;
-    let note = probe.report.note.as_ref()?;
-    Some(format!("at {}/s {note}; -c sets how many there may be", format_rate(fails_rps)))
+    let waited = waited(&probe.report)?;
+    Some(format!("at {}/s {waited}; -c sets how many there may be", format_rate(fails_rps)))
 }
 
 /// What a probe was for.
@@ -325,10 +378,21 @@ pub(super) fn decisive(findings: &[Finding]) -> Option<&Finding> {
         .max_by(|a, b| part(a).total_cmp(&part(b)))
 }
 
+/// How long requests of a probe waited for a connection, if that is worth a word.
+fn waited(report: &Report) -> Option<String> {
+    let connected = report.connections?;
+    let (waited_ns, limit) = (connected.waited_p99_ns()?, connected.limit);
+    Some(format!(
+        "one request in a hundred waited {} or more for one of {}",
+        format_ns(waited_ns),
+        counted(limit.into(), "connection")
+    ))
+}
+
 /// What else is to be known of a probe.
 pub(super) fn notes(probe: &Probe) -> Vec<String> {
     let cool = (!probe.report.recovered).then(|| "the server had not cooled down".to_owned());
-    probe.report.tester.iter().chain(&probe.report.note).cloned().chain(cool).collect()
+    probe.report.tester.iter().cloned().chain(waited(&probe.report)).chain(cool).collect()
 }
 
 /// What a finding is about, as a column names it.

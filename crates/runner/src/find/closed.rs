@@ -2,14 +2,14 @@
 
 use plimsoll_core::RunResult;
 use plimsoll_core::find::{
-    ClosedDocument, ClosedNext, ClosedPlan, ClosedProbe, ClosedSearch, Figures, Origin, Outcome,
-    Report, doubt,
+    ClosedDocument, ClosedNext, ClosedPlan, ClosedProbe, ClosedSearch, ClosedTurn, Figures, Origin,
+    Outcome, Report, doubt,
 };
 use plimsoll_core::plan::Draft;
 use plimsoll_core::series::{INTERVAL_NS, Point};
 use plimsoll_io::clock;
 
-use super::{ATTEMPTS_MAX, Finder};
+use super::{ATTEMPTS_MAX, Finder, connected};
 use crate::error::RunnerError;
 use crate::news::News;
 
@@ -28,7 +28,12 @@ pub enum ClosedNews<'a> {
     /// The run of a probe goes on.
     Run(News<'a>),
     /// The probe has been judged.
-    Judged(&'a ClosedProbe),
+    Judged {
+        /// What it showed.
+        probe: &'a ClosedProbe,
+        /// The turns that the search takes after it.
+        turns: &'a [ClosedTurn],
+    },
 }
 
 /// A closed search that has ended.
@@ -52,6 +57,7 @@ impl Finder<'_> {
         while let ClosedNext::Probe(plan) = search.next()
             && !self.handle.is_stopped()
         {
+            let turned = search.turns().len();
             match self.closed_probe(&search, &plan, on_news) {
                 Ok(Some(report)) => search.told(report),
                 Ok(None) => break,
@@ -60,8 +66,10 @@ impl Finder<'_> {
                     break;
                 }
             }
+            let turns = search.turns();
+            let turns = turns.get(turned..).unwrap_or_default();
             let judged = search.probes().last().into_iter();
-            judged.for_each(|probe| on_news(ClosedNews::Judged(probe)));
+            judged.for_each(|probe| on_news(ClosedNews::Judged { probe, turns }));
         }
         FoundClosed { document: ClosedDocument::of(&search, origin), failure }
     }
@@ -79,15 +87,20 @@ impl Finder<'_> {
             on_news(ClosedNews::Probe { search, plan, spoilt });
             let seed = self.seed(search.probes().len(), spoilt);
             let draft = with_connections(self.plan, plan, seed);
+            let draft = match search.settings().budget_ns {
+                Some(_) => Draft { drain_ns: draft.drain_ns.min(search.drain_ns()), ..draft },
+                None => draft,
+            };
             let mut on_run = |news: News<'_>| on_news(ClosedNews::Run(news));
             let Some(result) = self.load(draft, None, &mut on_run)? else { return Ok(None) };
             let elapsed_ns = clock::now_ns().saturating_sub(began_ns);
             let report = Report { elapsed_ns, ..report(search, plan, &result) };
             let judgement = search.preview(&report);
             spoilt += 1;
-            if judgement.is_none_or(|it| it.outcome != Outcome::NotMeasured)
-                || spoilt == ATTEMPTS_MAX
-            {
+            let is_spoilt = judgement.is_some_and(|it| it.outcome == Outcome::NotMeasured);
+            let again_ns = elapsed_ns.saturating_add(plan.needs_ns());
+            let fits = search.left_ns().is_none_or(|left_ns| again_ns <= left_ns);
+            if !is_spoilt || spoilt == ATTEMPTS_MAX || !fits {
                 return Ok(Some(report));
             }
         }
@@ -143,7 +156,7 @@ fn report(search: &ClosedSearch, plan: &ClosedPlan, result: &RunResult) -> Repor
         figures: Some(figures),
         tester,
         late,
-        note: None,
+        connections: Some(connected(result)),
         server_cpus: result.target.as_ref().map(|usage| usage.cpu_percent_mean / 100.0),
         recovered: true,
         elapsed_ns: 0,

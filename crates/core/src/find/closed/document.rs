@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::search::{ClosedNext, ClosedProbe, ClosedSearch, ClosedSettings};
 use crate::find::answer::{Doubt, Ending};
 use crate::find::document::Origin;
-use crate::find::judge::{Finding, Outcome};
+use crate::find::judge::Finding;
+use crate::find::turn::ClosedTurn;
 use crate::find::usl::{Usl, fit_usl};
 use crate::plan::Record;
 use crate::result::{Environment, Tool};
@@ -28,6 +29,16 @@ pub struct ClosedAnswer {
     pub fails_connections: Option<u32>,
     /// What failed there.
     pub failed: Option<Finding>,
+    /// The most connections that passed a quick probe below all that did not. Quick probes promise
+    /// nothing.
+    #[serde(default)]
+    pub quick_passed_connections: Option<u32>,
+    /// The fewest connections that failed a quick probe.
+    #[serde(default)]
+    pub quick_failed_connections: Option<u32>,
+    /// The turns that the search took.
+    #[serde(default)]
+    pub turns: Vec<ClosedTurn>,
     /// The lowest number with which the tester was the limit.
     pub tester_limit_connections: Option<u32>,
     /// What readers have to know before they believe it.
@@ -96,44 +107,35 @@ fn points(probes: &[ClosedProbe]) -> Vec<(f64, f64)> {
 
 /// The answer from what a search knows at its end.
 pub(super) fn conclude(search: &ClosedSearch, ending: Ending) -> ClosedAnswer {
-    let quick = match ending {
-        Ending::Guessed => highest_passed(search.probes()),
-        _ => None,
-    };
-    let is_settled = !matches!(ending, Ending::NotMet | Ending::NotShown);
-    let best = search.best().filter(|_| is_settled);
-    let answer = best.or(quick);
-    let top = search.top();
+    let shown = search.shown().and_then(|at| search.probes().get(at));
+    let quick_passed_connections = search.quick_passed();
+    let guessed = quick_passed_connections.filter(|_| ending == Ending::Guessed);
+    let connections = shown.map(|probe| probe.plan.connections).or(guessed);
+    let measured = search.probes().iter().find(|it| Some(it.plan.connections) == connections);
+    let top = search.top_above(connections.unwrap_or(0));
     let (usl, no_usl) = match fit_usl(&points(search.probes())) {
         Ok(usl) => (Some(usl), None),
         Err(error) => (None, Some(error.to_string())),
     };
     ClosedAnswer {
         ending,
-        connections: answer.map(|probe| probe.plan.connections),
-        rate_rps: answer.and_then(ClosedProbe::achieved_rps),
-        shown: best.map(|probe| probe.judgement.findings.clone()).unwrap_or_default(),
+        connections,
+        rate_rps: shown.or(measured).and_then(ClosedProbe::achieved_rps),
+        shown: shown.map(|probe| probe.judgement.findings.clone()).unwrap_or_default(),
         fails_connections: top.map(|probe| probe.plan.connections),
         failed: top.and_then(|probe| probe.judgement.failed().cloned()),
+        quick_passed_connections,
+        quick_failed_connections: search.quick_failed(),
+        turns: search.turns(),
         tester_limit_connections: search.tester_limit(),
-        doubts: doubts(search),
+        doubts: doubts(search, shown.is_some()),
         usl,
         no_usl,
         elapsed_ns: search.elapsed_ns(),
     }
 }
 
-/// The quick probe with the most connections of those that passed below the first that did not.
-fn highest_passed(probes: &[ClosedProbe]) -> Option<&ClosedProbe> {
-    let count = |probe: &&ClosedProbe| probe.plan.connections;
-    let failed = probes.iter().filter(|it| it.judgement.outcome != Outcome::Pass);
-    let failed = failed.map(|probe| probe.plan.connections).min().unwrap_or(u32::MAX);
-    let passed = probes.iter().filter(|it| it.judgement.outcome == Outcome::Pass);
-    passed.filter(|it| it.plan.connections < failed).max_by_key(count)
-}
-
-fn doubts(search: &ClosedSearch) -> Vec<Doubt> {
-    let is_answer = search.best().is_some();
+fn doubts(search: &ClosedSearch, is_answer: bool) -> Vec<Doubt> {
     [
         (search.has_changed(), Doubt::ChangedWhileMeasured),
         (search.settings().is_quick_only, Doubt::QuickProbesOnly),

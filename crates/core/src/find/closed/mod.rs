@@ -13,6 +13,7 @@
 //! no backlog; a growing backlog as a condition, for the same reason; and stalls added up over all
 //! probes, which would need their share at each rate.
 
+mod budget;
 mod document;
 mod search;
 

@@ -13,6 +13,8 @@
 //!   │
 //!  Done
 //! ```
+//!
+//! `budget` has what fits into the time that is left.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,14 +24,12 @@ use crate::find::figures::Figures;
 use crate::find::judge::{Judgement, Outcome, Subject, judge};
 use crate::find::probe::Report;
 use crate::find::settings::{Settings, SettingsError};
+use crate::find::turn::{ClosedTurn, Why};
 use crate::find::usl::LEAST_POINTS;
 use crate::gate::Objective;
 
 /// The ratio of two numbers at which quick probes have nothing more to say.
 const NARROW_ENOUGH: f64 = 1.15;
-
-/// How far below the highest number that passed a quick probe the climb begins.
-const CLIMB_BELOW: f64 = 1.08;
 
 /// A rate that is less than this multiple of the one with half the connections no longer rises.
 const RISE: f64 = 1.05;
@@ -180,7 +180,7 @@ pub enum ClosedNext {
 
 /// Where the search stands. All numbers are of connections.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum State {
+pub(super) enum State {
     Curve { count: u32 },
     Narrow { low: u32, high: u32 },
     Climb { count: u32 },
@@ -205,6 +205,7 @@ pub struct ClosedSearch {
     ceiling: Option<u32>,
     has_changed: bool,
     is_rechecked: bool,
+    turns: Vec<ClosedTurn>,
 }
 
 impl ClosedSearch {
@@ -228,6 +229,7 @@ impl ClosedSearch {
             ceiling: None,
             has_changed: false,
             is_rechecked: false,
+            turns: Vec::new(),
         })
     }
 
@@ -254,8 +256,10 @@ impl ClosedSearch {
     pub fn next(&self) -> ClosedNext {
         let answer = |ending| ClosedNext::Answer(Box::new(conclude(self, ending)));
         match (self.planned(), self.state) {
-            (Some(plan), _) if self.is_affordable(&plan) => ClosedNext::Probe(plan),
-            (Some(_), _) => answer(Ending::OutOfBudget),
+            (Some(plan), _) => match self.fitted(plan) {
+                Some(plan) => ClosedNext::Probe(plan),
+                None => answer(Ending::OutOfBudget),
+            },
             (None, State::Done(ending)) => answer(ending),
             (None, _) => answer(Ending::Stopped),
         }
@@ -273,10 +277,18 @@ impl ClosedSearch {
     /// Takes in what the probe measured that [`next`](Self::next) asked for. Figures that do not
     /// fit together count as not measured.
     pub fn told(&mut self, report: Report) {
-        let Some(plan) = self.planned() else { return };
+        let Some(whole) = self.planned() else { return };
+        let plan = self.fitted(whole).unwrap_or(whole);
         self.elapsed_ns = self.elapsed_ns.saturating_add(report.elapsed_ns);
         let judgement = self.judgement(&plan, &report);
         let outcome = judgement.outcome;
+        let turned = self.turns.len();
+        if plan.purpose.decides() && plan.measure_ns < whole.measure_ns {
+            self.turn(Why::Shortened, plan.connections);
+        }
+        if plan.purpose.decides() && outcome == Outcome::NotMeasured {
+            self.turn(Why::Spoilt, plan.connections);
+        }
         self.probes.push(ClosedProbe { plan, report, judgement });
         self.state = match self.state {
             State::Curve { count } => self.after_curve(count, outcome),
@@ -289,12 +301,41 @@ impl ClosedSearch {
         if self.probes.len() >= PROBES_MAX {
             self.state = State::Done(Ending::OutOfBudget);
         }
+        self.hurry_if_late();
+        let (after, next) = (self.probes.len(), self.planned().map(|plan| plan.connections));
+        for turn in &mut self.turns[turned..] {
+            (turn.after, turn.next_connections) = (after, next);
+        }
+    }
+
+    pub(super) fn go_to(&mut self, state: State) {
+        self.state = state;
+    }
+
+    /// Notes a turn after the probe that is taken in.
+    pub(super) fn turn(&mut self, why: Why, connections: u32) {
+        self.turns.push(ClosedTurn { after: 0, why, connections, next_connections: None });
+    }
+
+    /// The turns so far.
+    #[must_use]
+    pub fn turns(&self) -> Vec<ClosedTurn> {
+        let mut turns = self.turns.clone();
+        let unfitted = self.planned().filter(|plan| self.fitted(*plan).is_none());
+        turns.extend(unfitted.map(|plan| ClosedTurn {
+            after: self.probes.len(),
+            why: Why::OutOfBudget,
+            connections: plan.connections,
+            next_connections: None,
+        }));
+        turns
     }
 
     /// What the next probe shows if this is what it measured; `None` once the search is over.
     #[must_use]
     pub fn preview(&self, report: &Report) -> Option<Judgement> {
-        self.planned().map(|plan| self.judgement(&plan, report))
+        let plan = self.planned()?;
+        Some(self.judgement(&self.fitted(plan).unwrap_or(plan), report))
     }
 
     fn judgement(&self, plan: &ClosedPlan, report: &Report) -> Judgement {
@@ -325,7 +366,7 @@ impl ClosedSearch {
     }
 
     /// The plan of the next probe, whatever the budget.
-    fn planned(&self) -> Option<ClosedPlan> {
+    pub(super) fn planned(&self) -> Option<ClosedPlan> {
         let ClosedSettings { settle_ns, quick_ns, hold_ns, .. } = self.settings;
         let narrow_ns = quick_ns.saturating_mul(NARROW_TIMES);
         let (purpose, connections, measure_ns) = match self.state {
@@ -337,12 +378,6 @@ impl ClosedSearch {
             State::Done(_) => return None,
         };
         Some(ClosedPlan { purpose, connections, settle_ns, measure_ns })
-    }
-
-    fn is_affordable(&self, plan: &ClosedPlan) -> bool {
-        let needs_ns = plan.settle_ns.saturating_add(plan.measure_ns);
-        let ends_ns = self.elapsed_ns.saturating_add(needs_ns);
-        self.settings.budget_ns.is_none_or(|budget_ns| ends_ns <= budget_ns)
     }
 
     fn after_curve(&mut self, count: u32, outcome: Outcome) -> State {
@@ -391,7 +426,7 @@ impl ClosedSearch {
     fn narrowed(&mut self, low: u32) -> State {
         match self.settings.is_quick_only {
             true => State::Done(Ending::Guessed),
-            false => State::Climb { count: ((f64::from(low) / CLIMB_BELOW) as u32).max(1) },
+            false => State::Climb { count: self.first_hold(low) },
         }
     }
 
@@ -410,7 +445,10 @@ impl ClosedSearch {
                 self.ceiling = Some(count);
                 self.top_or_recheck(count, 0)
             }
-            (_, None) => self.climb_from_below(count),
+            (_, None) => {
+                self.turn(Why::NotShown, count);
+                self.climb_from_below(count)
+            }
         }
     }
 
@@ -449,13 +487,27 @@ impl ClosedSearch {
         if self.is_rechecked { State::Done(self.ending()) } else { State::Recheck }
     }
 
+    /// A number that fails when it is measured again is not shown. One below it that passed before
+    /// is measured again too; without one, the climb begins lower.
     fn after_recheck(&mut self, outcome: Outcome) -> State {
-        self.is_rechecked = true;
         if outcome != Outcome::Fail {
+            self.is_rechecked = true;
             return State::Done(self.ending());
         }
         self.has_changed = true;
-        self.climb_from_below(self.best_count().unwrap_or(1))
+        let count = self.best_count().unwrap_or(1);
+        self.turn(Why::FailedAgain, count);
+        self.best = self.shown();
+        match self.best_count() {
+            Some(lower) => {
+                self.turn(Why::FellBack, lower);
+                State::Recheck
+            }
+            None => {
+                self.is_rechecked = true;
+                self.climb_from_below(count)
+            }
+        }
     }
 
     /// How a search with an answer ends.
@@ -477,21 +529,36 @@ impl ClosedSearch {
         next.max(count.saturating_add(1)).min(self.settings.max_connections)
     }
 
-    fn best_count(&self) -> Option<u32> {
+    pub(super) fn best_count(&self) -> Option<u32> {
         self.best().map(|probe| probe.plan.connections)
     }
 
-    pub(super) fn best(&self) -> Option<&ClosedProbe> {
+    fn best(&self) -> Option<&ClosedProbe> {
         self.best.and_then(|best| self.probes.get(best))
     }
 
-    /// The lowest number above the answer that a hold has shown not to meet the objectives.
-    pub(super) fn top(&self) -> Option<&ClosedProbe> {
-        let best = self.best_count().unwrap_or(0);
+    /// The probe that shows the answer, whatever ended the search: the most connections that passed
+    /// a hold of the climb, below all that failed one.
+    pub(super) fn shown(&self) -> Option<usize> {
+        let failed = self.top_above(0).map_or(u32::MAX, |probe| probe.plan.connections);
+        let passed = self.probes.iter().enumerate().filter(|(_, probe)| {
+            probe.plan.purpose == ClosedPurpose::Climb
+                && probe.judgement.outcome == Outcome::Pass
+                && probe.plan.connections < failed
+        });
+        passed.max_by_key(|(_, probe)| probe.plan.connections).map(|(at, _)| at)
+    }
+
+    fn top(&self) -> Option<&ClosedProbe> {
+        self.top_above(self.best_count().unwrap_or(0))
+    }
+
+    /// The lowest number above one that a hold has shown not to meet the objectives.
+    pub(super) fn top_above(&self, count: u32) -> Option<&ClosedProbe> {
         let is_shown = |probe: &&ClosedProbe| {
-            matches!(probe.plan.purpose, ClosedPurpose::Climb | ClosedPurpose::Top)
+            probe.plan.purpose.decides()
                 && probe.judgement.outcome == Outcome::Fail
-                && probe.plan.connections > best
+                && probe.plan.connections > count
         };
         self.probes.iter().filter(is_shown).min_by_key(|probe| probe.plan.connections)
     }

@@ -1,7 +1,7 @@
 //! Quick probes: a rate that passes and one that fails, close to each other. They only say where
 //! the climb begins.
 
-use super::{Search, State};
+use super::{NARROW_TIMES, Search, State};
 use crate::find::answer::Ending;
 use crate::find::judge::Outcome;
 use crate::find::probe::Probe;
@@ -21,6 +21,9 @@ const NARROW_ENOUGH: f64 = 1.25;
 
 /// How far below the highest rate that passed a quick probe the climb begins.
 const CLIMB_BELOW: f64 = 1.1;
+
+/// How much further below it begins if a quick probe has fewer requests than a hold needs at least.
+const FEW_BELOW: f64 = 1.05;
 
 impl Search {
     pub(super) fn after_up(&mut self, rate_rps: f64, outcome: Outcome) -> State {
@@ -137,6 +140,10 @@ impl Search {
 
     /// Where the climb begins if quick probes passed up to this rate and not much above.
     pub(super) fn climb_rps(&self, passed_rps: f64) -> f64 {
-        (passed_rps / CLIMB_BELOW).max(self.settings.min_rps)
+        let quick_s = (self.settings.quick_ns.saturating_mul(NARROW_TIMES)) as f64 / 1e9;
+        let least = self.objectives.iter().map(|it| it.requests_least()).max().unwrap_or(0);
+        let has_few = passed_rps * quick_s < least as f64;
+        let below = if has_few { CLIMB_BELOW * FEW_BELOW } else { CLIMB_BELOW };
+        (passed_rps / below).max(self.settings.min_rps)
     }
 }

@@ -5,24 +5,10 @@
 use super::{Search, State};
 use crate::find::judge::Outcome;
 use crate::find::probe::{ProbePlan, Purpose};
+use crate::find::room::{
+    BESIDE_NS, COOL_DOWN_NS, FURTHER_BELOW, HOLD_NS_LEAST, QUICK_NS_LEAST, Room, is_short,
+};
 use crate::find::turn::Why;
-
-const SECOND_NS: u64 = 1_000_000_000;
-
-/// What a probe takes beside its load: opening connections, the last responses, the figures.
-const BESIDE_NS: u64 = 2 * SECOND_NS;
-
-/// What a cool-down takes at least.
-const COOL_DOWN_NS: u64 = 2 * SECOND_NS;
-
-/// A shorter hold decides too little.
-const HOLD_NS_LEAST: u64 = 20 * SECOND_NS;
-
-/// Holds that begin without the last quick probes begin this much lower: there may be time for one.
-const FURTHER_BELOW: f64 = 1.15;
-
-/// A shorter quick probe guides too little.
-const QUICK_NS_LEAST: u64 = 2 * SECOND_NS;
 
 impl Search {
     /// The time that is left of the budget.
@@ -34,16 +20,11 @@ impl Search {
     /// A plan with as much time as is left for it; `None` if that is too little.
     pub(super) fn fitted(&self, plan: ProbePlan) -> Option<ProbePlan> {
         let Some(left_ns) = self.left_ns() else { return Some(plan) };
-        let fitting_ns = left_ns.saturating_sub(beside_ns(&plan));
-        // Until something is shown, time for another hold is kept if there is any.
-        let kept_ns = match plan.purpose == Purpose::Climb && self.best_rps().is_none() {
-            true if fitting_ns >= HOLD_NS_LEAST + self.hold_ns_least() => self.hold_ns_least(),
-            _ => 0,
-        };
-        let measure_ns = fitting_ns.saturating_sub(kept_ns) / SECOND_NS * SECOND_NS;
-        let measure_ns = measure_ns.min(plan.measure_ns);
-        let is_long = measure_ns >= self.least_ns(&plan);
-        is_long.then_some(ProbePlan { measure_ns, ..plan })
+        let is_first = plan.purpose == Purpose::Climb && self.best_rps().is_none();
+        let kept_ns = if is_first { self.hold_ns_least() } else { 0 };
+        let room = Room { left_ns, beside_ns: beside_ns(&plan), kept_ns };
+        let measure_ns = room.measure_ns(self.least_ns(&plan), plan.measure_ns)?;
+        Some(ProbePlan { measure_ns, ..plan })
     }
 
     /// How long a probe is measured at least.
@@ -105,7 +86,7 @@ impl Search {
     /// The rate of the first hold if quick probes passed up to this rate: lower where there is time
     /// for few.
     pub(super) fn first_hold_rps(&self, passed_rps: f64) -> f64 {
-        let is_short = self.left_ns().is_some_and(|left_ns| left_ns < 3 * self.hold_ns_least());
+        let is_short = is_short(self.left_ns(), self.hold_ns_least());
         self.climb_rps(if is_short { passed_rps / FURTHER_BELOW } else { passed_rps })
     }
 
@@ -123,5 +104,5 @@ impl Search {
 /// What a plan takes beside the measuring.
 fn beside_ns(plan: &ProbePlan) -> u64 {
     let cool_down_ns = plan.cool_down_rps.map_or(0, |_| COOL_DOWN_NS);
-    plan.settle_ns.saturating_add(cool_down_ns).saturating_add(BESIDE_NS)
+    plan.needs_ns().saturating_sub(plan.measure_ns) + cool_down_ns
 }

@@ -14,12 +14,9 @@ const HALVINGS: u32 = 1;
 /// Steps between the first rate of a climb that is not shown and the next first rate.
 const STEPS_DOWN: i32 = 2;
 
-/// How often the climb begins lower because of stalls. Each hold adds time in which they are seen,
-/// and so far they decide against the rates that passed.
-const STALL_RESTARTS: usize = 2;
-
-/// How often the climb begins lower while a rate is known that passed a hold of its own.
-const RESTARTS: u32 = 3;
+/// How often the climb begins lower if a rate is known that passed a hold of its own, and without
+/// one if the server has stalls. Each hold adds time in which they are seen.
+const RESTARTS: (u32, u32) = (3, 5);
 
 /// An upper bound that is this part of its limit is close: the climb ends there.
 const CLOSE: f64 = 0.75;
@@ -54,10 +51,7 @@ impl Search {
             (_, None) if self.passes_without_stalls() => self.stalled(rate_rps),
             (_, None) => {
                 self.turn(Why::NotShown, rate_rps);
-                match self.restarts >= RESTARTS && self.shown().is_some() {
-                    true => State::Done(self.ending()),
-                    false => self.climb_from_below(rate_rps),
-                }
+                self.lower_or_end(rate_rps)
             }
         }
     }
@@ -151,7 +145,7 @@ impl Search {
         }
         let rate_rps = match steps {
             0 => self.top_start(rate_rps),
-            _ => rate_rps * self.settings.step.powi(1 + steps as i32 / 2),
+            _ => rate_rps * self.settings.step.powi(1 + steps as i32),
         };
         let rate_rps = rate_rps.min(self.settings.max_rps);
         State::Top { rate_rps, steps: steps + 1 }
@@ -189,10 +183,18 @@ impl Search {
             self.fall_back(shown.probe);
             return State::Done(self.ending());
         }
-        let restarts = self.turns().iter().filter(|turn| turn.why == Why::Stalls).count();
-        match restarts > STALL_RESTARTS {
-            true => State::Done(self.ending()),
-            false => self.climb_from_below(rate_rps),
+        self.lower_or_end(rate_rps)
+    }
+
+    /// The climb begins lower, unless it has done so often enough: if a rate passed a hold of its
+    /// own, or if the server has stalls. With too few of these, no lower rate is shown in holds as
+    /// long; it takes longer holds.
+    fn lower_or_end(&mut self, rate_rps: f64) -> State {
+        let has_stalls = || self.pools(rate_rps).iter().any(|pool| pool.seen() > 0);
+        match self.shown().is_some() {
+            true if self.restarts >= RESTARTS.0 => State::Done(self.ending()),
+            false if self.restarts >= RESTARTS.1 && has_stalls() => State::Done(Ending::NotShown),
+            _ => self.climb_from_below(rate_rps),
         }
     }
 

@@ -5,7 +5,8 @@
 //! get little of it. The looks depend on each other, so their parts do not simply add up; that
 //! whole searches keep to the level is shown by simulation (`tests::coverage`). A rate is shown to
 //! be met at half the hold at the earliest, because a hold has to see what happens now and then. A
-//! hold that can hardly show what it is for ends at its half. Quick probes guide, and end once the
+//! hold that can hardly show what it is for ends at its half, and one of the top whose averages are
+//! below their limits at a quarter. Quick probes guide, and end once the
 //! answer is plain.
 
 use super::Search;
@@ -27,6 +28,17 @@ const HALF_PART: f64 = 0.6;
 
 /// Seconds before a quick probe of the bracket may end, and one between two rates.
 const QUICK_S: (u64, u64) = (2, 5);
+
+/// The part of the requests that a hold needs at least, with which a quick probe of the bracket may
+/// end, and one between two rates.
+const ENOUGH: (u64, u64) = (50, 5);
+
+/// How much narrower bounds are at the level of the whole hold than at that of its looks, about.
+const NARROWER: f64 = 0.85;
+
+/// Upper bounds that would be this many times their limits at the end of a hold, if its average
+/// stays, are hardly shown to be below them.
+const HOPELESS_CLIMB: f64 = 1.2;
 
 /// Averages below this many times their limits are hardly shown to be above them in the other half
 /// of a hold.
@@ -71,7 +83,7 @@ impl Search {
                 // What follows an overload takes its time.
                 _ => return false,
             };
-            return measured_s >= least_s && self.is_plain(figures, &judgement);
+            return measured_s >= least_s && self.is_plain(plan.purpose, figures, &judgement);
         }
         if measured_s < FIRST_S || !measured_s.is_multiple_of(EVERY_S) {
             return false;
@@ -81,12 +93,12 @@ impl Search {
             Outcome::Fail => true,
             // Short holds see too little of what happens now and then.
             Outcome::Pass => is_half && plan.purpose == Purpose::Climb,
-            _ => is_half && is_hopeless(plan.purpose, &judgement),
+            _ => is_hopeless(&plan, measured_s as f64 * 1e9 / plan.measure_ns as f64, &judgement),
         }
     }
 
     /// Whether a quick probe plainly passes or fails.
-    fn is_plain(&self, figures: &Figures, judgement: &Judgement) -> bool {
+    fn is_plain(&self, purpose: Purpose, figures: &Figures, judgement: &Judgement) -> bool {
         let of = |column: &[u64]| column.iter().sum::<u64>();
         if judgement.outcome == Outcome::Fail {
             return judgement
@@ -97,7 +109,7 @@ impl Search {
                 || judgement.is_overload();
         }
         let mut judged = self.objectives.iter().zip(&figures.objectives);
-        self.has_enough(figures)
+        self.has_enough(purpose, figures)
             && judged.all(|(objective, sums)| match objective.is_share() {
                 true => of(&sums.near) == 0 && of(&sums.against) == 0,
                 false => {
@@ -106,23 +118,30 @@ impl Search {
             })
     }
 
-    /// Whether there are enough requests to show the objectives met.
-    fn has_enough(&self, figures: &Figures) -> bool {
+    /// Whether there are enough requests to guess that the objectives are met. Those of the bracket
+    /// are far below what a later one of the search sees.
+    fn has_enough(&self, purpose: Purpose, figures: &Figures) -> bool {
+        let part = if purpose == Purpose::Bracket { ENOUGH.0 } else { ENOUGH.1 };
         let mut judged = self.objectives.iter().zip(&figures.objectives);
         judged.all(|(objective, sums)| {
-            sums.among.iter().sum::<u64>() >= objective.requests_least() / 5
+            sums.among.iter().sum::<u64>() >= objective.requests_least() / part
         })
     }
 }
 
-/// Whether a hold can hardly show what it is for: a rate of the climb whose average is over the
-/// limit, or one of the top whose averages are all below.
-fn is_hopeless(purpose: Purpose, judgement: &Judgement) -> bool {
+/// Whether a hold can hardly show what it is for after a part of its time: that a rate of the climb
+/// is met, or that one of the top is not.
+fn is_hopeless(plan: &ProbePlan, part: f64, judgement: &Judgement) -> bool {
     let of_objective = |it: &&Finding| matches!(it.subject, Subject::Objective(_));
     let mut findings = judgement.findings.iter().filter(of_objective);
-    match purpose {
-        Purpose::Climb => findings.any(|it| it.value >= it.limit),
-        Purpose::Top => findings.all(|it| it.value < HOPELESS_TOP * it.limit),
+    match plan.purpose {
+        Purpose::Climb if part >= 0.5 => findings.any(|it| {
+            let high = it.high_with_stalls.or(it.high).unwrap_or(it.value);
+            let at_end = it.value + NARROWER * part.sqrt() * (high - it.value);
+            it.value >= it.limit || at_end >= HOPELESS_CLIMB * it.limit
+        }),
+        Purpose::Top if part >= 0.5 => findings.all(|it| it.value < HOPELESS_TOP * it.limit),
+        Purpose::Top if part >= 0.25 => findings.all(|it| it.value < it.limit),
         _ => false,
     }
 }

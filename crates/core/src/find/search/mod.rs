@@ -329,17 +329,15 @@ impl Search {
     }
 
     /// The stalls of each objective that count at a rate, of all probes but those that followed an
-    /// overload. A quick probe that failed well above that rate is left out too: it is too short to
-    /// tell a stall from a load that is too high.
+    /// overload. Those that failed well above that rate are left out too: the load was too high
+    /// there, and quick probes are too short to tell a stall from that.
     pub(super) fn pools(&self, rate_rps: f64) -> Vec<Pool> {
         self.pools_of(self.undisturbed(rate_rps))
     }
 
     fn undisturbed(&self, rate_rps: f64) -> impl Iterator<Item = (f64, &Figures)> + Clone {
         let is_overload = move |it: &Probe| {
-            !it.plan.purpose.decides()
-                && it.judgement.outcome == Outcome::Fail
-                && it.plan.rate_rps > rate_rps * NEAR
+            it.judgement.outcome == Outcome::Fail && it.plan.rate_rps > rate_rps * NEAR
         };
         // One that did well directly after overload had recovered.
         let is_disturbed = |it: &Probe| {

@@ -9,9 +9,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::servers::{Delay, Limiter, Queue, Server, Service};
 use crate::find::{
-    ClosedDocument, ClosedNext, ClosedPlan, ClosedPurpose, ClosedSearch, ClosedSettings, Doubt,
-    Ending, Figures, Objective, Outcome, Report, Settings,
+    ClosedAnswer, ClosedDocument, ClosedNext, ClosedPlan, ClosedPurpose, ClosedSearch,
+    ClosedSettings, Doubt, Ending, Figures, Objective, Outcome, Report, Settings, Why,
 };
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// Clients on a server, and when each asks next.
 struct Clients {
@@ -69,7 +71,7 @@ impl Clients {
             figures: Some(figures),
             tester: None,
             late: None,
-            note: None,
+            connections: None,
             server_cpus: None,
             recovered: true,
             elapsed_ns: plan.settle_ns + plan.measure_ns,
@@ -90,11 +92,23 @@ fn settings(max_connections: u32) -> ClosedSettings {
     ClosedSettings::of(&Settings::default(), max_connections)
 }
 
+/// The answer of a search, or what is known so far.
+fn answer(search: &ClosedSearch) -> ClosedAnswer {
+    match search.next() {
+        ClosedNext::Answer(answer) => *answer,
+        ClosedNext::Probe(_) => search.so_far(),
+    }
+}
+
+fn whys(answer: &ClosedAnswer) -> Vec<Why> {
+    answer.turns.iter().map(|turn| turn.why).collect()
+}
+
 fn story(search: &ClosedSearch) -> String {
     let probe = |it: &crate::find::ClosedProbe| {
         format!("{:?} {} {:?}\n", it.plan.purpose, it.plan.connections, it.judgement.outcome)
     };
-    search.probes().iter().map(probe).collect::<String>() + &format!("{:?}", search.so_far())
+    search.probes().iter().map(probe).collect::<String>() + &format!("{:?}", answer(search))
 }
 
 /// One worker that takes 1 ms: with N connections a response takes N ms, and the rate is the same.
@@ -164,9 +178,11 @@ fn searches_end_as_their_servers_make_them() {
     assert_eq!((guessed.ending, guessed.connections), (Ending::Guessed, Some(64)));
     assert_eq!(guessed.doubts, [Doubt::QuickProbesOnly]);
 
-    let budget = ClosedSettings { budget_ns: Some(20_000_000_000), ..settings(64) };
-    let budget = delay().search(budget, "p99<10ms").so_far();
-    assert_eq!((budget.ending, budget.connections), (Ending::Stopped, None));
+    let budget = ClosedSettings { budget_ns: Some(20 * SECOND_NS), ..settings(64) };
+    let budget = super::closed::answer(&delay().search(budget, "p99<10ms"));
+    assert_eq!((budget.ending, budget.connections), (Ending::OutOfBudget, None));
+    assert_eq!((budget.quick_passed_connections, budget.quick_failed_connections), (Some(2), None));
+    assert_eq!(whys(&budget), [Why::OutOfBudget]);
     assert!(budget.no_usl.is_some_and(|why| why.contains("too few for a fit")));
 
     // A limiter that answers at once: more connections are more errors.
@@ -175,6 +191,76 @@ fn searches_end_as_their_servers_make_them() {
     let answer = limited.so_far();
     assert_eq!(answer.connections, Some(2), "{}", story(&limited));
     assert_eq!(answer.fails_connections, Some(3), "{}", story(&limited));
+}
+
+/// Holds are made shorter and quick probes left out, so that a budget of a minute is kept and holds
+/// for an answer.
+#[test]
+fn a_short_budget_is_kept_and_has_an_answer() {
+    for budget_s in [45, 60, 75, 90, 120, 240, 400] {
+        let budget_ns = Some(budget_s * SECOND_NS);
+        let limited = ClosedSettings { budget_ns, ..settings(1000) };
+        let mut clients = Clients::new(Queue::new(Service::Fixed(0.001), 1), 0);
+        let search = clients.search(limited, "p99<10.5ms");
+        let answer = answer(&search);
+        assert!(answer.elapsed_ns <= budget_s * SECOND_NS, "{budget_s} s: {}", story(&search));
+        assert!(answer.connections.is_some_and(|it| it <= 10), "{budget_s} s: {}", story(&search));
+        assert!(answer.fails_connections.is_none_or(|it| it > 10), "{}", story(&search));
+        let turns = whys(&answer);
+        if budget_s < 240 {
+            assert!(turns.contains(&Why::Hurried) || turns.contains(&Why::Shortened), "{turns:?}");
+        }
+        let is_over = answer.ending == Ending::OutOfBudget;
+        assert_eq!(turns.contains(&Why::OutOfBudget), is_over, "{}", story(&search));
+        let shortest = search.probes().iter().filter(|it| it.plan.purpose.decides());
+        assert!(shortest.map(|it| it.plan.measure_ns).min() >= Some(20 * SECOND_NS));
+    }
+}
+
+/// Stopped anywhere, a search says which numbers passed and failed a hold.
+#[test]
+fn whatever_ends_a_search_what_is_shown_stays() {
+    let objectives = vec![Objective::parse("p99<10.5ms").unwrap()];
+    let mut search = ClosedSearch::new(settings(1000), objectives.clone()).unwrap();
+    let mut clients = Clients::new(Queue::new(Service::Fixed(0.001), 1), 0);
+    loop {
+        let holds = |outcome| {
+            let is_it = move |it: &&crate::find::ClosedProbe| {
+                it.plan.purpose.decides() && it.judgement.outcome == outcome
+            };
+            search.probes().iter().filter(is_it).map(|it| it.plan.connections)
+        };
+        let known = search.so_far();
+        assert_eq!(known.connections, holds(Outcome::Pass).max(), "{}", story(&search));
+        assert_eq!(known.fails_connections, holds(Outcome::Fail).min(), "{}", story(&search));
+        let ClosedNext::Probe(plan) = search.next() else { break };
+        let report = clients.probe(&plan, &objectives);
+        search.told(report);
+    }
+    assert_eq!(answer(&search).connections, Some(10), "{}", story(&search));
+}
+
+/// The answer fails when it is measured again. A lower number passed before, and is measured again
+/// in its place.
+#[test]
+fn a_number_that_fails_again_leaves_those_below_it() {
+    let objectives = vec![Objective::parse("p99<10.5ms").unwrap()];
+    let mut search = ClosedSearch::new(settings(1000), objectives.clone()).unwrap();
+    let mut clients = Clients::new(Queue::new(Service::Fixed(0.001), 1), 0);
+    while let ClosedNext::Probe(plan) = search.next() {
+        let mut report = clients.probe(&plan, &objectives);
+        if plan.purpose == ClosedPurpose::Recheck && plan.connections == 10 {
+            let sums = &mut report.figures.as_mut().unwrap().objectives[0];
+            sums.against.clone_from(&sums.among);
+        }
+        search.told(report);
+    }
+    let answer = answer(&search);
+    assert_eq!((answer.ending, answer.connections), (Ending::Found, Some(9)), "{}", story(&search));
+    assert_eq!(answer.fails_connections, Some(10), "{}", story(&search));
+    assert_eq!(whys(&answer), [Why::FailedAgain, Why::FellBack]);
+    assert_eq!(answer.turns[1].next_connections, Some(9));
+    assert_eq!(answer.doubts, [Doubt::ChangedWhileMeasured]);
 }
 
 #[test]

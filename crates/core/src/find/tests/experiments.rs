@@ -76,7 +76,9 @@ fn a_server_without_a_line_meets_the_highest_rate() {
 }
 
 /// The bucket holds a second's tokens. Above 800/s it takes a while to drain, so that a hold can
-/// pass up to a rate at which it lasts for half the hold, where it may end, and the settling.
+/// pass up to a rate at which it lasts for half the hold, where it may end, and the settling. An
+/// overload leaves the bucket empty, so that such an answer has a second line, which is the true
+/// one. A percent above 800/s, an empty bucket is hardly seen either: the load varies by more.
 #[test]
 fn a_rate_limiter_is_found_by_its_errors() {
     each(SEEDS, |seed| {
@@ -84,7 +86,11 @@ fn a_rate_limiter_is_found_by_its_errors() {
         let failed = found.answer.failed.clone().map(|it| it.subject);
         let is_of_errors = failed == Some(Subject::Objective("errors<0.1%".to_owned()));
         let is_found = found.answer.ending == Ending::Found && is_of_errors;
-        unless(is_found && is_within(&found, 680.0, 800.0 * (1.0 + 1.0 / 33.0)), &found)
+        let after_rps = found.answer.after_overload.and_then(|it| it.rate_rps);
+        let is_line = is_within(&found, 680.0, 808.0)
+            || is_within(&found, 808.0, 800.0 * (1.0 + 1.0 / 33.0))
+                && after_rps.is_some_and(|it| (680.0..=800.0).contains(&it));
+        unless(is_found && is_line, &found)
     });
 }
 
@@ -120,9 +126,9 @@ fn stalls_are_counted_and_a_longer_hold_is_recommended() {
         let [seen] = &found.answer.stalls[..] else { return Some(found.story()) };
         let every_s = seen.measured_s / seen.seen as f64;
         let is_recommended = seen.hold_s.is_some_and(|it| it >= 10.0 * every_s);
-        // Few are seen in so short a search.
+        // Few are seen in so short a search. If none is, it has to say that so rare a stall may be.
         let is_right = is_recommended && (10.0..=160.0).contains(&every_s);
-        unless(seen.seen == 0 || is_right, &found)
+        unless(is_right || seen.seen == 0 && seen.unseen_every_s < 40.0, &found)
     });
     let calm = search(Queue::new(Service::Fixed(0.001), 1), Arrivals::Poisson, 0, "p99<10ms");
     let [seen] = &calm.answer.stalls[..] else { panic!("{}", calm.story()) };
@@ -154,8 +160,7 @@ fn a_server_that_changes_is_not_believed() {
         let ended_s = found.answer.elapsed_ns as f64 / 1e9;
         let part = ((ended_s - from_s) / 120.0).clamp(0.0, 1.0);
         let line_rps = lines_rps[0] + part * (lines_rps[1] - lines_rps[0]);
-        // A few percent are within what two holds can show.
-        let is_true = found.answer.rate_rps.is_none_or(|it| it <= 1.05 * line_rps);
+        let is_true = found.answer.rate_rps.is_none_or(|it| it <= 1.02 * line_rps);
         let is_flagged = found.answer.doubts.contains(&Doubt::ChangedWhileMeasured);
         flagged.set(flagged.get() + u64::from(is_flagged));
         unless(is_true || is_flagged, &found)

@@ -6,8 +6,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::servers::{Server, exponential};
 use crate::find::{Answer, Figures, Next, Objective, Probe, ProbePlan, Report, Search, Settings};
 
-/// How long requests that are out are waited for.
-const DRAIN_S: f64 = 30.0;
+/// How long requests that are out are waited for, without and with a budget.
+const DRAIN_S: (f64, f64) = (30.0, 1.0);
 
 /// How requests arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,11 +126,15 @@ impl Simulation {
         self.now_s = until_s;
     }
 
-    /// Carries out a probe.
+    /// Carries out a probe. As a driver does, it ends a cool-down and waits less at the end where
+    /// the budget leaves no time.
     pub(super) fn probe(&mut self, search: &Search, plan: &ProbePlan) -> Report {
         let began_s = self.now_s;
+        let left_ns = search.left_ns();
         if let Some(rate_rps) = plan.cool_down_rps {
-            self.load(rate_rps, self.cool_down_s, &mut Nothing);
+            let most_ns = left_ns.map(|left_ns| left_ns.saturating_sub(plan.needs_ns()));
+            let most_s = most_ns.map_or(f64::INFINITY, |most_ns| most_ns as f64 / 1e9);
+            self.load(rate_rps, self.cool_down_s.min(most_s), &mut Nothing);
         }
         let (settle_s, measure_s) = (plan.settle_ns as f64 / 1e9, plan.measure_ns as f64 / 1e9);
         let is_enough = |figures: &Figures| search.is_settled(figures);
@@ -138,13 +142,14 @@ impl Simulation {
         let objectives = search.objectives();
         let figures = self.measure_until(plan.rate_rps, settle_s, seconds, objectives, &is_enough);
         // Requests that are out are waited for, within reason.
-        self.now_s = self.now_s.max(self.server.idle_s().min(self.now_s + DRAIN_S));
+        let drain_s = if left_ns.is_some() { DRAIN_S.1 } else { DRAIN_S.0 };
+        self.now_s = self.now_s.max(self.server.idle_s().min(self.now_s + drain_s));
         let is_offered = plan.rate_rps <= self.tester_rps;
         Report {
             figures: is_offered.then_some(figures),
             tester: (!is_offered).then(|| "the tester is out of CPU".to_owned()),
             late: None,
-            note: None,
+            connections: None,
             server_cpus: None,
             recovered: true,
             elapsed_ns: ((self.now_s - began_s) * 1e9) as u64,

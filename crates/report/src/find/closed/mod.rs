@@ -6,7 +6,7 @@ mod plain;
 mod tests;
 mod words;
 
-use plimsoll_core::find::{ClosedDocument, ClosedPlan, ClosedProbe, ClosedSearch};
+use plimsoll_core::find::{ClosedDocument, ClosedPlan, ClosedProbe, ClosedSearch, ClosedTurn};
 use plimsoll_core::units::counted;
 
 use super::cover::Cover;
@@ -42,6 +42,12 @@ pub fn probe_line(number: usize, probe: &ClosedProbe) -> String {
         "{number} {purpose} {connections}: {outcome}, {rate}/s, p50 {p50}, p99 {p99}, \
          {decides}{note}"
     )
+}
+
+/// A turn that the search took, in a line.
+#[must_use]
+pub fn turn_line(turn: &ClosedTurn) -> String {
+    words::turn_words(turn)
 }
 
 /// What its reports begin with.

@@ -42,7 +42,7 @@ fn found(settings: ClosedSettings, probes: usize, spoilt_from: u32) -> ClosedDoc
             figures: Some(figures).filter(|_| !is_spoilt),
             tester: is_spoilt.then(|| "no <b>CPU</b> left".to_owned()),
             late: None,
-            note: None,
+            connections: None,
             server_cpus: Some(0.5),
             recovered: true,
             elapsed_ns: plan.settle_ns + plan.measure_ns,
@@ -75,20 +75,46 @@ fn text(found: &ClosedDocument) -> String {
 fn each_ending_has_its_headline() {
     let quick = ClosedSettings { is_quick_only: true, ..settings() };
     let small = ClosedSettings { max_connections: 8, ..settings() };
-    for (document, word) in [
+    let budget =
+        |seconds: u64| ClosedSettings { budget_ns: Some(seconds * 1_000_000_000), ..settings() };
+    for (document, starts, holds) in [
         (
             found(settings(), 100, 1000),
-            "LOAD LINE · 10 connections meet p99<10.5ms (95 % sure), with 999/s",
+            "LOAD LINE · 10 connections keep p99<10.5ms, with 999/s; 11 do not",
+            "95 % sure: shown by a hold of up to 1m with each of these numbers",
         ),
-        (found(small, 100, 1000), "AT LEAST · 8 connections meet"),
-        (found(settings(), 100, 9), "AT LEAST · 8 connections meet"),
-        (found(quick, 100, 1000), "ABOUT · 10 connections met"),
-        (found(settings(), 2, 1000), "NONE · the search was stopped"),
+        (
+            found(small, 100, 1000),
+            "AT LEAST · 8 connections keep",
+            "the most connections of the search",
+        ),
+        (
+            found(settings(), 100, 9),
+            "AT LEAST · 8 connections keep",
+            "above it the tester was the limit",
+        ),
+        (
+            found(quick, 100, 1000),
+            "ABOUT · 10 connections kept",
+            "which promise nothing; 11 did not",
+        ),
+        (
+            found(settings(), 2, 1000),
+            "NONE · the search was stopped before a number",
+            "quick probes, which promise nothing: 2 connections passed",
+        ),
+        (
+            found(budget(20), 100, 1000),
+            "NONE · the budget ended the search before a number",
+            "the budget leaves no time for 4 connections: the search ends",
+        ),
+        (found(budget(120), 100, 1000), "AT LEAST · ", "the budget ended the search"),
     ] {
         let shown = text(&document);
-        assert!(shown.starts_with(word), "{word}: {shown}");
-        let (mark, _) = word.split_once(" · ").unwrap();
-        assert!(answer_words(&document).starts_with(&mark.to_lowercase()), "{word}");
+        assert!(shown.starts_with(starts), "{starts}: {shown}");
+        assert!(shown.contains(holds), "{holds}: {shown}");
+        let (mark, _) = starts.split_once(" · ").unwrap();
+        assert!(answer_words(&document).starts_with(&mark.to_lowercase()), "{starts}");
     }
 }
 

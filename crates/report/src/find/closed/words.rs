@@ -1,12 +1,15 @@
 //! The answer of a closed search and its probes in words.
 
 use plimsoll_core::find::{
-    ClosedAnswer, ClosedDocument, ClosedProbe, ClosedPurpose, Ending, Figures, Usl,
+    ClosedAnswer, ClosedDocument, ClosedProbe, ClosedPurpose, ClosedTurn, Doubt, Ending, Figures,
+    Usl,
 };
 use plimsoll_core::units::{counted, format_duration, format_ns, format_rate, three_digits};
 use plimsoll_core::verdict::Verdict;
 
-use crate::find::words::{decisive, doubt_words, failure, finding, outcome, plain_percent};
+use crate::find::words::{
+    decisive, doubt_words, failure, finding, outcome, plain_percent, quick, sure, turns, why_words,
+};
 
 /// The heads of [`row`].
 pub(super) const HEAD: [&str; 10] = [
@@ -26,50 +29,96 @@ fn connections(count: u32) -> String {
     counted(count.into(), "connection")
 }
 
-/// What a person reads first: a word, and a sentence. The verdict is how the word is coloured.
+/// What a person reads first: a word, and the answer in a sentence. The verdict is how the word is
+/// coloured.
 pub(super) fn headline(found: &ClosedDocument) -> (Verdict, &'static str, String) {
     let answer = &found.answer;
     let met = found.objectives.join(" and ");
-    let sure = plain_percent(found.settings.confidence);
     let Some(count) = answer.connections else { return none(found, &met) };
-    let meet = if count == 1 { "meets" } else { "meet" };
     let rate = answer.rate_rps.map(|rps| format!(", with {}/s", format_rate(rps)));
     let rate = rate.unwrap_or_default();
-    let shown = format!("{} {meet} {met} ({sure} sure){rate}", connections(count));
-    let at_least = |why: &str| (Verdict::Suspect, "at least", format!("{shown}: {why}"));
-    match answer.ending {
-        Ending::Found => (Verdict::Valid, "load line", shown),
-        Ending::AtLeast => {
-            (Verdict::Valid, "at least", format!("{shown}: the most connections of the search"))
+    if answer.ending == Ending::Guessed {
+        let failed = answer.quick_failed_connections.map(|failed| format!("; {failed} did not"));
+        let failed = failed.unwrap_or_default();
+        let sentence = format!(
+            "{} kept {met} in quick probes{rate}, which promise nothing{failed}",
+            connections(count)
+        );
+        return (Verdict::Suspect, "about", sentence);
+    }
+    let keep = if count == 1 { "keeps" } else { "keep" };
+    let shown = format!("{} {keep} {met}{rate}", connections(count));
+    let sentence = match answer.fails_connections {
+        Some(fails) => format!("{shown}; {fails} do not{}", unsettled(count, fails)),
+        None if answer.ending == Ending::AtLeast => {
+            format!("{shown}: the most connections of the search")
         }
-        Ending::TesterLimited => at_least("above it the tester was the limit"),
-        Ending::Guessed => {
-            let met = format!("{} met {met}", connections(count));
-            let sentence = format!("{met} in quick probes, which promise nothing{rate}");
-            (Verdict::Suspect, "about", sentence)
-        }
-        Ending::OutOfBudget => at_least("the budget ended the search"),
-        _ => at_least("the search was stopped"),
+        None => format!("{shown}; above that nothing is settled"),
+    };
+    let look = match answer.ending {
+        _ if answer.doubts.contains(&Doubt::ChangedWhileMeasured) => Verdict::Suspect,
+        Ending::Found | Ending::AtLeast => Verdict::Valid,
+        _ => Verdict::Suspect,
+    };
+    let word = if answer.ending == Ending::Found { "load line" } else { "at least" };
+    (look, word, sentence)
+}
+
+/// The numbers between one that keeps the objectives and one that does not.
+fn unsettled(keeps: u32, fails: u32) -> String {
+    match fails.saturating_sub(keeps) {
+        0 | 1 => String::new(),
+        2 => format!("; {} is not settled", keeps + 1),
+        _ => format!("; {} to {} is not settled", keeps + 1, fails - 1),
     }
 }
 
+/// The headline where no number was shown to meet the objectives.
 fn none(found: &ClosedDocument, met: &str) -> (Verdict, &'static str, String) {
-    let sentence = match found.answer.ending {
+    let answer = &found.answer;
+    let sentence = match answer.ending {
         Ending::TesterLimited => {
             "the tester was the limit with every number: no figure is the server's".to_owned()
         }
-        Ending::NotMet => format!("a single connection does not meet {met}"),
+        Ending::NotMet => format!("not even a single connection keeps {met}"),
         Ending::NotShown => format!(
-            "no number of connections was shown to meet {met}, nor was a single one shown to miss \
+            "no number of connections was shown to keep {met}, nor was a single one shown to miss \
              it: give a longer --hold"
         ),
         Ending::OutOfBudget => {
-            format!("the budget ended the search before a number was shown to meet {met}")
+            format!("the budget ended the search before a number was shown to keep {met}")
         }
-        _ => format!("the search was stopped before a number was shown to meet {met}"),
+        _ => format!("the search was stopped before a number was shown to keep {met}"),
     };
-    let is_not_met = found.answer.ending == Ending::NotMet;
-    (Verdict::Invalid, if is_not_met { "not met" } else { "none" }, sentence)
+    let is_not_met = answer.ending == Ending::NotMet;
+    let fails = answer.fails_connections.filter(|_| !is_not_met);
+    let fails = fails.map(|count| format!("; {} {}", connections(count), do_not(count)));
+    let word = if is_not_met { "not met" } else { "none" };
+    (Verdict::Invalid, word, sentence + &fails.unwrap_or_default())
+}
+
+fn do_not(count: u32) -> &'static str {
+    if count == 1 { "does not" } else { "do not" }
+}
+
+/// How sure the answer is, and why, in a line.
+fn confidence(found: &ClosedDocument) -> Option<String> {
+    let (answer, settings) = (&found.answer, &found.settings);
+    if answer.connections.is_none() || answer.ending == Ending::Guessed {
+        let passed = answer.quick_passed_connections.filter(|_| answer.connections.is_none())?;
+        return Some(quick(
+            &connections(passed),
+            answer.quick_failed_connections.map(|count| count.to_string()),
+        ));
+    }
+    let each = "with each of these numbers";
+    Some(sure(settings.confidence, settings.hold_ns, each, answer.ending))
+}
+
+/// A turn that the search took, in a line.
+pub(super) fn turn_words(turn: &ClosedTurn) -> String {
+    let (at, next) = (connections(turn.connections), turn.next_connections.map(connections));
+    why_words(turn.after, turn.why, &at, next)
 }
 
 /// The answer in a line, for stderr.
@@ -82,11 +131,11 @@ pub fn answer_words(found: &ClosedDocument) -> String {
 /// What readers have to know beside the headline, a line each.
 pub(super) fn remarks(found: &ClosedDocument) -> Vec<String> {
     let answer = &found.answer;
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<String> = confidence(found).into_iter().collect();
     if let (Some(count), Some(failed)) = (answer.fails_connections, &answer.failed) {
-        let do_not = if count == 1 { "does not" } else { "do not" };
-        remarks.push(format!("{} {do_not}: {}", connections(count), failure(failed)));
+        remarks.push(format!("{} {}: {}", connections(count), do_not(count), failure(failed)));
     }
+    remarks.extend(turns(&answer.turns, turn_words));
     if let Some(limit) = answer.tester_limit_connections {
         let probe = found.probes.iter().find(|probe| probe.plan.connections == limit);
         let why = probe.and_then(|probe| probe.report.tester.clone());
@@ -142,7 +191,7 @@ pub(super) fn search_words(found: &ClosedDocument) -> Vec<String> {
         format!("up to {}", connections(settings.max_connections)),
     ];
     if !settings.is_quick_only {
-        words.push(format!("holds of {}", format_duration(settings.hold_ns)));
+        words.push(format!("holds of up to {}", format_duration(settings.hold_ns)));
         words.push(format!("steps of {}", plain_percent(settings.step - 1.0)));
     }
     words
@@ -179,7 +228,7 @@ pub(super) fn row(number: usize, probe: &ClosedProbe, residual: Option<f64>) -> 
         probe.plan.connections.to_string(),
         figures.map(Figures::achieved_rps).map_or_else(nothing, format_rate),
         residual.map_or_else(nothing, |part| format!("{:+.1} %", 100.0 * part)),
-        format_duration(probe.plan.measure_ns),
+        format_duration(figures.map_or(probe.plan.measure_ns, |it| (it.measured_s() * 1e9) as u64)),
         time(figures.and_then(|it| it.p50_ns)),
         time(figures.and_then(|it| it.p99_ns)),
         decisive(&probe.judgement.findings).map_or_else(nothing, finding),
