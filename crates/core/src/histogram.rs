@@ -175,8 +175,8 @@ impl Histogram {
         self.beyond_hour += other.beyond_hour;
     }
 
-    /// What is left without the durations of `part`, to the precision of a bucket; `None` if they are
-    /// not all in here.
+    /// What is left without the durations of `part`, to the precision of a bucket; `None` if they
+    /// are not all in here.
     #[must_use]
     pub fn without(&self, part: &Self) -> Option<Self> {
         let mut rest = Self::new();

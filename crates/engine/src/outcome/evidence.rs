@@ -120,8 +120,8 @@ pub(crate) fn evidence(
     }
 }
 
-/// A response up to this length arrives whether or not anybody reads it: Linux' smallest default for
-/// the buffer of a socket (`net.ipv4.tcp_rmem`) holds it, bytes.
+/// A response up to this length arrives whether or not the tester reads it, because the kernel's
+/// default buffer of a socket holds it (`net.ipv4.tcp_rmem`), bytes.
 const ARRIVES_UNREAD_BYTES: u64 = 64 << 10;
 
 /// Whether the kernel's clock told of every response when it arrived, and none waited for the
@@ -133,8 +133,8 @@ fn is_stamped(plan: &Draft, result: &RunResult) -> bool {
         && result.bytes.received <= completed.saturating_mul(ARRIVES_UNREAD_BYTES)
 }
 
-/// How many requests were in flight, `streams` on each connection: in a closed loop as many as there
-/// may be, at a rate on average (Little's law).
+/// How many requests were in flight, `streams` on each connection: in a closed loop as many as
+/// there may be, at a rate on average (Little's law).
 fn requests_in_flight(plan: &Draft, result: &RunResult, streams: u32) -> f64 {
     let busy_ns = result.latency.service.sum_ns() as f64;
     let mean = if result.elapsed_ns == 0 { 0.0 } else { busy_ns / result.elapsed_ns as f64 };

@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(columns(&samples::steady()), [""; 0]);
         let found = columns(&samples::ramp());
         for (name, is_in) in [
-            ("≤service_p99_us", true),
+            ("≤response_p95_us", true),
             ("±response_p99_us", true),
             ("±response_mean_us", true),
             ("≤response_p50_us", false),

@@ -138,7 +138,7 @@ fn an_overloaded_server() {
     insta::assert_snapshot!(report(&samples::ramp(), false), @r"
     5 284 of 50 189 failed: 503 x 4 131, 429 x 882, 179 timed out, 92 broken
     1 638 responses/s on average over 2 stages · response p50 16.8 ms, p99 ± 278 ms · service
-      p50 14.3 ms, p99 ≤ 40.1 ms
+      p50 14.3 ms, p99 ± 40.1 ms
     confidence: suspect · p95 and beyond (may be lower) in doubt: the tester's CPU was the limit, and
       the tester stood still for a time; p50, rate and counts hold
 
@@ -146,8 +146,8 @@ fn an_overloaded_server() {
     64 connections · 100 to 2 000/s for 10s, 2 000/s for 20s, Poisson arrivals · 30s · epoll, 1 thread
 
     Stage (2)    target/s  achieved/s  scheduled  not ok        p50        p99       max
-    10s@100..2k     1 050       1 037     10 415     419  ≤ 6.62 ms  ≤ 31.2 ms  ± 503 ms
-    20s@2k          2 000       1 975     39 774   4 865    18.6 ms   ≤ 323 ms  ± 553 ms
+    10s@100..2k     1 050       1 037     10 415     419  ≤ 6.62 ms  ± 31.2 ms  ± 503 ms
+    20s@2k          2 000       1 975     39 774   4 865    18.6 ms   ± 323 ms  ± 553 ms
     times are the response time; the figures below are over all stages
 
     Requests  scheduled      50 189                              Rate  target         1 683/s
@@ -162,9 +162,9 @@ fn an_overloaded_server() {
     mean         ± 21.9 ms                ± 16.4 ms             connect       127 µs       n/a    174 µs
     p50            16.8 ms    25 094        14.3 ms    25 094   sending      6.00 µs   6.00 µs   6.00 µs
     p75            22.5 ms    12 547        19.7 ms    12 547   waiting      14.2 ms   38.1 ms   79.9 ms
-    p90            29.1 ms     5 018        25.6 ms     5 018   receiving    2.50 µs   2.50 µs   2.50 µs
-    p95          ≤ 34.5 ms     2 509      ≤ 29.8 ms     2 509
-    p99           ± 278 ms       501      ≤ 40.1 ms       501
+    p90            29.1 ms     5 018      ≥ 25.6 ms     5 018   receiving    2.50 µs   2.50 µs   2.50 µs
+    p95          ≤ 34.5 ms     2 509      ± 29.8 ms     2 509
+    p99           ± 278 ms       501      ± 40.1 ms       501
     p99.9         ± 503 ms        50       ± 500 ms        50
     p99.99        ± 505 ms         5       ± 500 ms         5
     max           ± 553 ms                 ± 500 ms
@@ -176,8 +176,8 @@ fn an_overloaded_server() {
     incomplete     271   ≤ 502 ms  ≤ 505 ms  ≤ 553 ms
     incomplete: no whole response; counted with the time they had waited
     blocked: waiting for a connection; lateness: the tester's own delay in sending
-    slower: how many requests took longer; ≤ the true value may be lower; ± the true value may be lower
-    or higher; n/a no sample is slower, see max
+    slower: how many requests took longer; ≥ the true value may be higher; ≤ the true value may be
+    lower; ± the true value may be lower or higher; n/a no sample is slower, see max
 
     Status    200: 44 905   429: 882   503: 4 131
     Errors          179  waiting    timeout         no answer within 500 ms
@@ -236,7 +236,7 @@ fn nothing_completed() {
 fn a_run_cut_short_after_a_warm_up() {
     insta::assert_snapshot!(report(&samples::cut_short(), false), @r"
     1 of 173 failed: 1 unfinished
-    139 responses/s · response p50 6.68 ms, p99 ≥ 15.2 ms · service p50 6.68 ms, p99 about 15.2 ms
+    139 responses/s · response p50 6.68 ms, p99 ≥ 15.2 ms · service p50 6.68 ms, p99 ≥ 15.2 ms
     confidence: valid · all figures hold: the tester did not disturb them
     - interrupted after 1.24 s: this is what had happened until then
 
@@ -255,7 +255,7 @@ fn a_run_cut_short_after_a_warm_up() {
     p75            8.56 ms        43        8.56 ms        43
     p90            10.4 ms        17        10.4 ms        17
     p95          ~ 11.9 ms         8      ~ 11.9 ms         8
-    p99          ≥ 15.2 ms         1      ~ 15.2 ms         1
+    p99          ≥ 15.2 ms         1      ≥ 15.2 ms         1
     p99.9              n/a         0            n/a         0
     p99.99             n/a         0            n/a         0
     max          ≥ 15.6 ms                ≥ 15.6 ms
@@ -402,7 +402,7 @@ fn a_narrow_terminal() {
     insta::assert_snapshot!(styled(&samples::ramp(), style), @r"
     5 284 of 50 189 failed: 503 x 4 131, 429 x 882, 179 timed out, 92 broken
     1 638 responses/s on average over 2 stages · response p50 16.8 ms, p99 ± 278 ms
-      · service p50 14.3 ms, p99 ≤ 40.1 ms
+      · service p50 14.3 ms, p99 ± 40.1 ms
     confidence: suspect · p95 and beyond (may be lower) in doubt: the tester's CPU
       was the limit, and the tester stood still for a time; p50, rate and counts
       hold
@@ -412,8 +412,8 @@ fn a_narrow_terminal() {
     · epoll, 1 thread
 
     Stage (2)    achieved/s  scheduled  not ok        p50        p99       max
-    10s@100..2k       1 037     10 415     419  ≤ 6.62 ms  ≤ 31.2 ms  ± 503 ms
-    20s@2k            1 975     39 774   4 865    18.6 ms   ≤ 323 ms  ± 553 ms
+    10s@100..2k       1 037     10 415     419  ≤ 6.62 ms  ± 31.2 ms  ± 503 ms
+    20s@2k            1 975     39 774   4 865    18.6 ms   ± 323 ms  ± 553 ms
 
     Further columns of the same rows:
     Stage (2)    target/s
@@ -438,9 +438,9 @@ fn a_narrow_terminal() {
     mean         ± 21.9 ms                ± 16.4 ms
     p50            16.8 ms    25 094        14.3 ms    25 094
     p75            22.5 ms    12 547        19.7 ms    12 547
-    p90            29.1 ms     5 018        25.6 ms     5 018
-    p95          ≤ 34.5 ms     2 509      ≤ 29.8 ms     2 509
-    p99           ± 278 ms       501      ≤ 40.1 ms       501
+    p90            29.1 ms     5 018      ≥ 25.6 ms     5 018
+    p95          ≤ 34.5 ms     2 509      ± 29.8 ms     2 509
+    p99           ± 278 ms       501      ± 40.1 ms       501
     p99.9         ± 503 ms        50       ± 500 ms        50
     p99.99        ± 505 ms         5       ± 500 ms         5
     max           ± 553 ms                 ± 500 ms
@@ -460,8 +460,9 @@ fn a_narrow_terminal() {
     incomplete     271   ≤ 502 ms  ≤ 505 ms  ≤ 553 ms
     incomplete: no whole response; counted with the time they had waited
     blocked: waiting for a connection; lateness: the tester's own delay in sending
-    slower: how many requests took longer; ≤ the true value may be lower; ± the true
-    value may be lower or higher; n/a no sample is slower, see max
+    slower: how many requests took longer; ≥ the true value may be higher; ≤ the
+    true value may be lower; ± the true value may be lower or higher; n/a no sample
+    is slower, see max
 
     Status    200: 44 905   429: 882   503: 4 131
     Errors          179  waiting    timeout         no answer within 500 ms
