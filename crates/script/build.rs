@@ -7,6 +7,9 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
 
 const OPTION: &str = "-DLUAJIT_ENABLE_CHECKHOOK";
 
@@ -47,12 +50,7 @@ fn build_luajit() {
 }
 
 fn build_quickjs() {
-    let source = quickjs_source().unwrap_or_else(|| {
-        panic!(
-            "the source of QuickJS-NG is not beside this build: rquickjs-sys copies it to its \
-             output folder, which has to be in the folder that this program's own is in"
-        )
-    });
+    let source = quickjs_source().unwrap_or_else(|why| panic!("no source of QuickJS-NG: {why}"));
     let mut build = cc::Build::new();
     build.define("_GNU_SOURCE", None).include(&source).warnings(false);
     // Its own checks, among them that nothing is left when a runtime is freed, are for tests: they
@@ -64,23 +62,62 @@ fn build_quickjs() {
     build.compile("plimsoll_quickjs");
 }
 
-/// Where the crate that ships QuickJS-NG has put its source. Its build program has run by now,
-/// because this one depends on the crate. Copies of other versions may lie there; those of the same
-/// version are equal.
-fn quickjs_source() -> Option<PathBuf> {
-    let program = env::current_exe().ok()?;
-    let builds = fs::read_dir(program.parent()?.parent()?).ok()?;
-    let outputs = builds.filter_map(|entry| Some(entry.ok()?.path().join("out")));
-    let mut sources: Vec<PathBuf> = outputs.filter(|path| is_quickjs(path)).collect();
-    sources.sort();
-    sources.pop()
+/// Where the crate that ships QuickJS-NG has its source. Cargo knows where it unpacked the crate,
+/// whether that came from a registry or from a vendored folder.
+fn quickjs_source() -> Result<PathBuf, String> {
+    let metadata = metadata(&["--manifest-path", &asking_package()?])?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let crates = packages.filter(|package| package["name"] == "rquickjs-sys");
+    let manifests = crates.filter_map(|package| package["manifest_path"].as_str());
+    let mut sources = manifests.map(|manifest| Path::new(manifest).with_file_name("quickjs"));
+    let wanted = QUICKJS_VERSION.concat().replace('\n', " ");
+    sources
+        .find(|source| is_quickjs(source))
+        .ok_or_else(|| format!("no crate rquickjs-sys with {wanted}"))
 }
 
-fn is_quickjs(path: &Path) -> bool {
-    let is_ours = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-    is_ours.is_some_and(|name| name.starts_with("rquickjs-sys-"))
-        && fs::read_to_string(path.join("quickjs.h")).is_ok_and(|header| has_version(&header))
-        && path.join("quickjs.c").exists()
+/// Writes a package that depends on that crate alone, and gives its manifest. Asked about this
+/// package, Cargo would look for everything that the workspace's tests need, which it downloads for
+/// tests only.
+fn asking_package() -> Result<String, String> {
+    let folder = Path::new(&known("OUT_DIR")?).join("source");
+    let write = |name: &str, text: &[u8]| fs::write(folder.join(name), text);
+    let manifest = "[package]\nname = \"source\"\nedition = \"2024\"\n[lib]\npath = \"lib.rs\"\n\
+                    [dependencies]\nrquickjs-sys = \"*\"\n[workspace]\n";
+    fs::create_dir_all(&folder)
+        .and_then(|()| write("Cargo.toml", manifest.as_bytes()))
+        .and_then(|()| write("lib.rs", b""))
+        .map_err(|error| format!("{}: {error}", folder.display()))?;
+    // The versions of this build, if they are written down.
+    let here = PathBuf::from(known("CARGO_MANIFEST_DIR")?);
+    if let Some(lock) = here.ancestors().find_map(|above| fs::read(above.join("Cargo.lock")).ok()) {
+        write("Cargo.lock", &lock).map_err(|error| format!("Cargo.lock: {error}"))?;
+    }
+    let path = folder.join("Cargo.toml").into_os_string();
+    path.into_string().map_err(|path| format!("{} is no Unicode", path.display()))
+}
+
+/// What Cargo says of a package. The crate was built before this program, so nothing that it needs
+/// is left to be downloaded.
+fn metadata(of: &[&str]) -> Result<Value, String> {
+    let mut cargo = Command::new(known("CARGO")?);
+    // The folder decides which configuration holds.
+    cargo.args(["metadata", "--format-version", "1", "--offline"]).args(of);
+    let answer = cargo.current_dir(known("CARGO_MANIFEST_DIR")?).output();
+    let answer = answer.map_err(|error| format!("cargo metadata: {error}"))?;
+    if !answer.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&answer.stderr)));
+    }
+    serde_json::from_slice(&answer.stdout).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+fn known(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|error| format!("{name}: {error}"))
+}
+
+fn is_quickjs(source: &Path) -> bool {
+    fs::read_to_string(source.join("quickjs.h")).is_ok_and(|header| has_version(&header))
+        && source.join("quickjs.c").exists()
 }
 
 fn has_version(header: &str) -> bool {
