@@ -242,6 +242,9 @@ fn closed(address: SocketAddr) -> Draft {
     }
 }
 
+/// So many allocations more for 18 000 requests more are none of the requests': one for every fifty.
+const BUSY_MOST: u64 = 18_000 / 50;
+
 fn check<P: Spoken>(closed: &Draft, address: SocketAddr) {
     let mut varying = closed.clone();
     varying.endpoint.path = "/{{uuid}}".into();
@@ -262,7 +265,7 @@ fn check<P: Spoken>(closed: &Draft, address: SocketAddr) {
             let mut counts = Vec::new();
             let is_flat = (0..3).filter_map(|_| of(20_000)).any(|many| {
                 counts.push(many);
-                many < few + 100
+                many < few + BUSY_MOST
             });
             assert!(is_flat, "{name}, {choice:?}: {few} for 2000, {counts:?} for 20 000");
         }
