@@ -242,7 +242,8 @@ fn closed(address: SocketAddr) -> Draft {
     }
 }
 
-/// So many allocations more for 18 000 requests more are none of the requests': one for every fifty.
+/// Above this difference the requests themselves allocate: one allocation for fifty of the 18 000
+/// additional requests. Below it, buffers grow because the host is busy.
 const BUSY_MOST: u64 = 18_000 / 50;
 
 fn check<P: Spoken>(closed: &Draft, address: SocketAddr) {
