@@ -151,6 +151,10 @@ pub struct Loader {
     /// How long that was in all; where several workers stood still at once, it counts once.
     #[serde(default, rename = "paused_s", with = "crate::serde_units::from_ns")]
     pub paused_ns: u64,
+    /// The largest share of the time (0 to 1) that anything kept a worker from running: other
+    /// processes, the hypervisor, a quota or a stop. `None` in documents of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_share: Option<f64>,
     /// Durations that would have been negative and were taken for nothing. Any is a bug.
     #[serde(default)]
     pub disordered: u64,
@@ -532,6 +536,8 @@ impl Loader {
         self.pauses.sort_unstable();
         let longer_ns = self.paused_ns.max(other.paused_ns);
         self.paused_ns = longer_ns.max(covered_ns(&self.pauses));
+        self.lost_share =
+            self.lost_share.into_iter().chain(other.lost_share).max_by(f64::total_cmp);
         self.disordered += other.disordered;
     }
 }

@@ -127,7 +127,7 @@ mod tests {
                 "[1/7] a l #1: FAILED: port 10240: refused",
                 "[2/7] a l #2: FAILED: status 404",
                 "[3/7] a l #3: FAILED as in [1/7]",
-                "[4/7] a l #4: ± 1 234/s, invalid: 97 % of its CPU",
+                "[4/7] a l #4: ≈ 1 234/s, invalid: 97 % of its CPU",
                 "[5/7] a l #5: 1 234/s, suspect as in [4/7]",
                 "[6/7] a l #6: 1 234/s",
                 "[7/7] a l #7: FAILED: status 503",

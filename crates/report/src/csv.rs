@@ -205,7 +205,7 @@ mod tests {
         gates: 2
         gates_failed: 1
         gates_undecided: 0
-        in_doubt: ≥response_mean_us ±response_stdev_us
+        in_doubt: ≥response_mean_us ≈response_stdev_us
         interrupted: true
         aborted: errors>1% FOR 3s
         elapsed_s: 4

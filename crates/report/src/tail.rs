@@ -2,7 +2,7 @@
 //!
 //! A mark is in the cell of each figure that it is about, so that a figure that is copied takes it
 //! along. `≥`: the true value may be higher, because of incomplete requests or of doubt. `≤`: it
-//! may be lower. `±`: either. `~`: few samples lie beyond, so that the next run has another value.
+//! may be lower. `≈`: either. `~`: few samples lie beyond, so that the next run has another value.
 
 use plimsoll_core::clock::Clock;
 use plimsoll_core::doubt::{Bounds, Doubts, Figure, Interval, Lean};
@@ -175,7 +175,7 @@ pub(crate) fn legend<'c>(cells: impl IntoIterator<Item = &'c str>) -> Vec<String
     let meanings = [
         ("≥ ", "≥ the true value may be higher".to_owned()),
         ("≤ ", "≤ the true value may be lower".to_owned()),
-        ("± ", "± the true value may be lower or higher".to_owned()),
+        ("≈ ", "≈ the true value may be lower or higher".to_owned()),
         ("~ ", format!("~ fewer than {FEW_BEYOND} samples are slower: varies from run to run")),
         ("n/a", "n/a no sample is slower, see max".to_owned()),
     ];
@@ -259,7 +259,7 @@ mod tests {
         for (touch, want) in [
             (Touch::below(Figure::Response, off()), ["40.4 µs", "≤ 200 ms", "≤ 300 ms"]),
             (Touch::above(Figure::Response, off()), ["40.4 µs", "≥ 200 ms", "≥ 300 ms"]),
-            (Touch::either(Figure::Response, off()), ["40.4 µs", "± 200 ms", "± 300 ms"]),
+            (Touch::either(Figure::Response, off()), ["40.4 µs", "≈ 200 ms", "≈ 300 ms"]),
             (Touch::either(Figure::Service, off()), ["40.4 µs", "200 ms", "300 ms"]),
         ] {
             let touches = vec![touch];

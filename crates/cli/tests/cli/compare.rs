@@ -259,7 +259,7 @@ fn a_step_has_its_summary_and_a_page_to_keep() {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("# Steps before"));
     assert_eq!(lines.next(), Some("### main against this branch"), "{text}");
-    assert!(text.contains("❌ **FAILED**: rate -10.0 % is below -5 %"), "{text}");
+    assert!(text.contains("❌ **FAILED**: rate -10.0 % (at most"), "{text}");
     let page = fs::read_to_string(sides.directory.path().join("page.html")).expect("a page");
     for part in ["<title>main against this branch</title>", "is below -5 %", "</html>"] {
         assert!(page.contains(part), "{part}: {page}");

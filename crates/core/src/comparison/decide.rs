@@ -5,8 +5,11 @@
 //! shown comes from the same tests. They keep their level whatever the shape of the noise, even if
 //! one side has more of it; `docs/comparing-statistics.md` has the simulations.
 //!
-//! [`compare_together`] decides on several measures at once (Holm): the chance of calling any of
+//! [`compare_pairs`] decides on several measures at once (Holm): the chance of calling any of
 //! them where nothing differs is that of one, and their intervals hold together.
+//!
+//! The tester's own delay may differ between the sides, as when the host was busy on one of them.
+//! So measures of cases are compared twice, as measured and without that delay ([`Pair`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +17,7 @@ use crate::stats::{
     CHANCE_ROUNDING, ConfidenceInterval, LEAST_VALUES, SampleSummary, Shift, detectable_shift,
     holm, least_p, shift_among,
 };
-use crate::study::{Better, Measure};
+use crate::study::{Better, Case, Measure};
 
 /// What a difference is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +92,8 @@ pub enum Reason {
     WithinNoise,
     /// The difference is no accident, and too small to matter.
     TooSmall,
+    /// Without what the tester itself may have added on each side, the difference is not there.
+    OwnDelay,
     /// In a run of a side, the percentile is a lower bound, because requests had no whole response.
     LowerBound,
     /// One side fails more often than the other, or both fail always: the figures are not of the
@@ -141,6 +146,63 @@ impl Comparison {
     pub fn ratio(&self) -> Option<f64> {
         self.change.filter(|_| self.scale == Scale::Ratio)
     }
+
+    /// What is left of it beside the same comparison without the tester's own delay: how much of
+    /// that delay is in the figures is not known, so the true change lies between the two, and what
+    /// only one of them calls is not called.
+    fn beside(mut self, undelayed: &Self) -> Self {
+        self.interval = match (self.interval, undelayed.interval) {
+            (Some(mine), Some(theirs)) => Some(ConfidenceInterval {
+                low: mine.low.min(theirs.low),
+                high: mine.high.max(theirs.high),
+                ..mine
+            }),
+            _ => None,
+        };
+        self.is_alike &= undelayed.is_alike;
+        if self.decision != undelayed.decision && self.reason.is_none() {
+            self.decision = Decision::CannotTell;
+            self.reason = Some(Reason::OwnDelay);
+        }
+        self
+    }
+}
+
+/// A measure of two cases, to be compared.
+pub(super) struct Pair<'a> {
+    pub(super) measure: Measure,
+    pub(super) cases: [&'a Case; 2],
+    pub(super) options: DecisionOptions,
+}
+
+impl Pair<'_> {
+    fn values(&self) -> [Vec<f64>; 2] {
+        self.cases.map(|case| case.values(self.measure))
+    }
+
+    fn undelayed(&self) -> [Vec<f64>; 2] {
+        self.cases.map(|case| case.undelayed(self.measure))
+    }
+
+    /// Whether both sides have values.
+    pub(super) fn is_measured(&self) -> bool {
+        self.values().iter().all(|side| !side.is_empty())
+    }
+
+    /// Compares the measure by itself.
+    pub(super) fn compare(&self) -> Comparison {
+        let [values, undelayed] = [self.values(), self.undelayed()]
+            .map(|[base, new]| compare(&base, &new, &self.options));
+        values.beside(&undelayed)
+    }
+}
+
+/// Compares many measures at once ([`compare_together`]), each beside the tester's own delay.
+pub(super) fn compare_pairs(pairs: &[Pair<'_>]) -> Vec<Comparison> {
+    let measured: Vec<_> = pairs.iter().map(|pair| (pair.values(), pair.options)).collect();
+    let undelayed: Vec<_> = pairs.iter().map(|pair| (pair.undelayed(), pair.options)).collect();
+    let [measured, undelayed] = [measured, undelayed].map(|side| compare_together(&side));
+    measured.into_iter().zip(&undelayed).map(|(found, other)| found.beside(other)).collect()
 }
 
 /// Compares values over repeats, in any order. What is not finite counts as not measured; so does
@@ -153,7 +215,7 @@ pub fn compare(base: &[f64], new: &[f64], options: &DecisionOptions) -> Comparis
 
 /// Compares many pairs at once. Only what is more than chance at Holm's levels over all of them is
 /// called, so that the chance of calling any where nothing differs is that of one comparison.
-pub(super) fn compare_together(pairs: &[([Vec<f64>; 2], DecisionOptions)]) -> Vec<Comparison> {
+fn compare_together(pairs: &[([Vec<f64>; 2], DecisionOptions)]) -> Vec<Comparison> {
     let found: Vec<Found> = pairs
         .iter()
         .map(|([base, new], options)| Found::of([base, new], options, pairs.len()))

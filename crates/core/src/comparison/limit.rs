@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::decide::{Comparison, Decision, DecisionOptions, Reason, Scale, compare};
+use super::decide::{Comparison, Decision, DecisionOptions, Pair, Reason, Scale};
 use super::document::Settings;
 use super::side::SideCase;
 use super::success::{Failures, is_of_speed};
@@ -117,7 +117,8 @@ impl Limit {
         let confidence = 1.0 - 2.0 * (1.0 - settings.confidence);
         let options = settings.options(self.measure);
         let options = DecisionOptions { confidence, least_change: 0.0, ..options };
-        let found = compare(&base.values(self.measure), &new.values(self.measure), &options);
+        let cases = [&base.case, &new.case];
+        let found = Pair { measure: self.measure, cases, options }.compare();
         let failures = Failures::of(&base.case, &new.case, settings);
         let failures = failures.filter(|it| it.are_unlike() && is_of_speed(self.measure));
         let [at_least, at_most] = ends(&found, [base, new], self.measure);

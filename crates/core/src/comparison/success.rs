@@ -5,7 +5,7 @@
 //! different things, so neither side is called faster. Speed decides alone only if no request
 //! failed, or the same share failed on both sides.
 
-use super::decide::{Comparison, Decision, DecisionOptions, Reason, compare, compare_together};
+use super::decide::{Comparison, Decision, DecisionOptions, Pair, Reason, compare, compare_pairs};
 use super::document::Settings;
 use crate::stats::mean;
 use crate::study::{Case, Measure};
@@ -77,13 +77,13 @@ impl Failures {
 /// Compares a measure of two cases, success first.
 pub(super) fn compare_cases(
     measure: Measure,
-    [base, new]: [&Case; 2],
+    cases: [&Case; 2],
     failures: Option<&Failures>,
     settings: &Settings,
 ) -> Comparison {
     let options = options_beside(measure, failures, settings);
-    let mut found = compare(&base.values(measure), &new.values(measure), &options);
-    withhold(measure, [base, new], failures, &mut found);
+    let mut found = Pair { measure, cases, options }.compare();
+    withhold(measure, cases, failures, &mut found);
     found
 }
 
@@ -96,26 +96,23 @@ pub(super) fn compare_family(
     failures: Option<&Failures>,
     settings: &Settings,
 ) -> Vec<Comparison> {
-    let values = |measure: &Measure| cases.map(|case| case.values(*measure));
-    let has_values = |values: &[Vec<f64>; 2]| values.iter().all(|side| !side.is_empty());
-    let with_options =
-        |measure: &Measure| (values(measure), options_beside(*measure, failures, settings));
-    let (tested, bare): (Vec<&Measure>, Vec<&Measure>) =
-        measures.iter().partition(|measure| has_values(&values(measure)));
-    let pairs: Vec<_> = tested.iter().map(|measure| with_options(measure)).collect();
-    let mut found: Vec<(&Measure, Comparison)> =
-        tested.into_iter().zip(compare_together(&pairs)).collect();
-    found.extend(bare.into_iter().map(|measure| {
-        let ([base, new], options) = with_options(measure);
-        (measure, compare(&base, &new, &options))
-    }));
+    let pair = |measure: &Measure| {
+        let (measure, options) = (*measure, options_beside(*measure, failures, settings));
+        Pair { measure, cases, options }
+    };
+    let (tested, bare): (Vec<Pair<'_>>, Vec<Pair<'_>>) =
+        measures.iter().map(pair).partition(Pair::is_measured);
+    let together = tested.iter().zip(compare_pairs(&tested));
+    let found = together.chain(bare.iter().map(|pair| (pair, pair.compare())));
+    let mut withheld: Vec<(Measure, Comparison)> = found
+        .map(|(pair, mut found)| {
+            withhold(pair.measure, cases, failures, &mut found);
+            (pair.measure, found)
+        })
+        .collect();
     let place = |measure: &Measure| measures.iter().position(|it| it == measure);
-    found.sort_by_key(|(measure, _)| place(measure));
-    let withheld = found.into_iter().map(|(measure, mut found)| {
-        withhold(*measure, cases, failures, &mut found);
-        found
-    });
-    withheld.collect()
+    withheld.sort_by_key(|(measure, _)| place(measure));
+    withheld.into_iter().map(|(_, found)| found).collect()
 }
 
 /// How to decide on a measure beside failures, which have a share of the chance if they are tested.
@@ -168,22 +165,25 @@ pub(super) fn decide_together(measure: Measure, cases: &[&Case]) -> Vec<Decision
         .enumerate()
         .flat_map(|(i, second)| cases[..i].iter().map(move |first| [*first, *second]))
         .collect();
-    let values = |measure| pairs.iter().map(move |pair| pair.map(|case| case.values(measure)));
-    let of_failures = options(&settings);
-    let mut tests: Vec<([Vec<f64>; 2], DecisionOptions)> =
-        values(measure).map(|values| (values, settings.options(measure))).collect();
+    let tests = |measure: Measure| {
+        let options = settings.options(measure);
+        pairs.iter().map(move |cases| Pair { measure, cases: *cases, options })
+    };
+    let mut all: Vec<Pair<'_>> = tests(measure).collect();
     if !is_of_speed(measure) {
-        return compare_together(&tests).into_iter().map(|found| found.decision).collect();
+        return compare_pairs(&all).into_iter().map(|found| found.decision).collect();
     }
 
-    let shares: Vec<[Vec<f64>; 2]> = values(Measure::Errors).collect();
-    let is_tested = |shares: &&[Vec<f64>; 2]| are_apart(shares, of_failures.least_change);
-    tests.extend(shares.iter().filter(is_tested).map(|shares| (shares.clone(), of_failures)));
-    let mut found = compare_together(&tests);
+    let least = options(&settings).least_change;
+    let shares: Vec<[Vec<f64>; 2]> =
+        pairs.iter().map(|pair| pair.map(|case| case.values(Measure::Errors))).collect();
+    let of_failures = tests(Measure::Errors).zip(&shares);
+    all.extend(of_failures.filter(|(_, shares)| are_apart(shares, least)).map(|(pair, _)| pair));
+    let mut found = compare_pairs(&all);
     let mut by_failures = found.split_off(pairs.len()).into_iter();
     let decided = found.into_iter().zip(&shares).zip(&pairs).map(|((mut found, shares), pair)| {
         withhold_bounds(measure, *pair, &mut found);
-        let compared = is_tested(&shares).then(|| by_failures.next()).flatten();
+        let compared = are_apart(shares, least).then(|| by_failures.next()).flatten();
         let [Some(base), Some(new)] = [mean(&shares[0]), mean(&shares[1])] else {
             return found.decision;
         };

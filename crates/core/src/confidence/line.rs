@@ -41,7 +41,7 @@ pub fn confidence(result: &RunResult) -> Confidence {
 fn sure(result: &RunResult) -> String {
     let blocked_p99_ns = result.phases[Phase::Blocked].quantile_ns(0.99).unwrap_or(0);
     let why = if result.is_open_loop() && blocked_p99_ns > LATENESS_FLOOR_NS {
-        "requests waited for a free connection, and the response time has that in it"
+        "requests waited for a free connection, and response times include that wait"
     } else if result.is_open_loop() && result.ledger.unsent + result.ledger.shed == 0 {
         "the schedule was kept"
     } else {
@@ -93,8 +93,8 @@ impl Found {
         let clock = clocks.into_iter().find(|clock| is_in_doubt(*clock, lowest.q));
         let clock = clock.unwrap_or(Clock::HEADLINE);
         let times = clock.histogram(result);
-        let bounds = crate::doubt::Bounds::new(times, 0, 0);
-        let interval = doubts.quantile_ns(clock.figure(), &bounds, lowest.q);
+        // As the marks of cells have it: incomplete requests are in the interval.
+        let interval = doubts.quantile_ns(clock.figure(), &clock.bounds(result), lowest.q);
         let value_ns = times.quantile_ns(lowest.q).unwrap_or(0) as f64;
         let what = match lowest.q {
             0.5 => "times".to_owned(),

@@ -64,7 +64,7 @@ impl Lean {
         match self {
             Self::Higher => '≥',
             Self::Lower => '≤',
-            Self::Either => '±',
+            Self::Either => '≈',
         }
     }
 }

@@ -214,7 +214,7 @@ fn every_metric_of_a_run() {
         ("min>=10ms", "10.00 ms", true),
         ("mean<13.1ms", "≥ 13.00 ms", false),
         ("mean>12.9ms", "≥ 13.00 ms", true),
-        ("stdev<10ms", "± 8.999 ms", false),
+        ("stdev<10ms", "≈ 8.999 ms", false),
         ("failed.mean<13.1ms", "11.00 ms", true),
         ("ok.p99==10ms", "10.00 ms", true),
         ("failed.p99<11ms", "11.00 ms", false),

@@ -72,6 +72,12 @@ impl Case {
         self.counted(measure).filter_map(|run| measure.of(run)).collect()
     }
 
+    /// The same values without the [tester's own delay](CaseRun::undelayed).
+    #[must_use]
+    pub fn undelayed(&self, measure: Measure) -> Vec<f64> {
+        self.counted(measure).filter_map(|run| run.undelayed(measure)).collect()
+    }
+
     /// Whether a run says what a measure was, one that counts or not.
     #[must_use]
     pub fn says(&self, measure: Measure) -> bool {

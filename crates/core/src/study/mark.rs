@@ -57,7 +57,7 @@ impl Mark {
         match self {
             Self::AtMost => '≤',
             Self::AtLeast => '≥',
-            Self::About => '±',
+            Self::About => '≈',
         }
     }
 
@@ -154,7 +154,7 @@ impl Figures {
         self.max_doubt = self.max_s.and_then(of);
     }
 
-    /// Takes the marks of the same run from figures that were made of its whole result.
+    /// Takes the marks of the same run, and the tester's own delay, from figures that were made of its whole result.
     pub fn take_marks(&mut self, of_result: &Self) {
         for (ours, theirs) in
             [(&mut self.latency, &of_result.latency), (&mut self.service, &of_result.service)]
@@ -166,6 +166,7 @@ impl Figures {
             }
         }
         (self.mean_doubt, self.max_doubt) = (of_result.mean_doubt, of_result.max_doubt);
+        self.take_delay(of_result);
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod column;
 mod counted;
+mod delay;
 mod load_line;
 mod mark;
 mod summary;
@@ -27,6 +28,7 @@ use crate::usage::Usage;
 use crate::verdict::{Cause, Verdict};
 
 pub use column::{Better, Column, Measure, MessageTime};
+pub use delay::OwnDelay;
 pub use load_line::{LineOutcome, LoadLine};
 use mark::time_mark;
 
@@ -236,6 +238,9 @@ pub struct Figures {
     /// Times of the messages of calls of gRPC that stream. Absent without such calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<Box<StreamFigures>>,
+    /// What the tester itself may have added to the figures. Absent where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_delay: Option<Box<OwnDelay>>,
     /// The load line of the server. Absent where the load is not a search for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_line: Option<LoadLine>,
@@ -301,6 +306,7 @@ impl Figures {
             latency: of(lead),
             service: of(lead.other()),
             streams: streams.map(|streams| Box::new(StreamFigures::of(streams, &doubts))),
+            own_delay: OwnDelay::of(result).map(Box::new),
             load_line: None,
         }
     }

@@ -212,6 +212,18 @@ pub struct Evidence {
     pub vus: VuFacts,
 }
 
+impl Evidence {
+    /// The largest share of the time (0 to 1) that anything kept a worker from running. The steal
+    /// is that of all CPUs, and those of the workers may have lost twice as much.
+    #[must_use]
+    pub fn lost_share(&self) -> f64 {
+        let throttled = share(self.throttled_ns, self.elapsed_ns);
+        let paused = share(self.paused_ns.max(covered_ns(&self.pauses)), self.elapsed_ns);
+        let shares = [2.0 * self.steal_share, throttled, paused];
+        shares.into_iter().chain(self.worker_run_delay.iter().copied()).fold(0.0, f64::max).min(1.0)
+    }
+}
+
 /// The name of the cause that nothing was measured.
 pub const NO_RESPONSES: &str = "no_responses";
 

@@ -119,6 +119,7 @@ pub(crate) fn assemble(
     let (host, gave_way_ns) = (watch.happened(), watch.gave_way_ns());
     let evidence = evidence(plan, &result, &shares, &host, gave_way_ns);
     let seen = Evidence { script_stopped, ..evidence };
+    result.loader.lost_share = Some(seen.lost_share());
     (result.loader.verdict, result.loader.causes) = conclude(judge(&seen), &result);
     Ok(result)
 }

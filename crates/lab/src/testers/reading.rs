@@ -110,6 +110,7 @@ impl From<&Reading> for Figures {
             latency: quantiles(&reading.quantiles),
             service: quantiles(&reading.service_quantiles),
             streams,
+            own_delay: None,
             load_line: reading.search.as_ref().map(|search| search.load_line()),
         };
         if let Some(of_result) = &of_result {

@@ -258,6 +258,7 @@ pub(super) fn judged_sentence(judged: &Judged) -> String {
         }
         _ => String::new(),
     };
+    let bound = bound_words(judged);
     match (judged.outcome, judged.change, judged.note.as_deref()) {
         (Outcome::Undecided, None, Some(note)) if note.starts_with(&measure) => {
             format!("{case}{note}")
@@ -270,9 +271,23 @@ pub(super) fn judged_sentence(judged: &Judged) -> String {
         (Outcome::Failed, ..) if judged.note.is_some() && !is_beyond(judged) => {
             format!("{case}{measure}{change}{note}")
         }
-        (Outcome::Failed, ..) => format!("{case}{measure}{change} is {beyond} {limit}{note}"),
-        (Outcome::Passed, ..) => format!("{case}{measure}{change} is not {beyond} {limit}{note}"),
+        (Outcome::Failed, ..) => {
+            format!("{case}{measure}{change}{bound} is {beyond} {limit}{note}")
+        }
+        (Outcome::Passed, ..) => {
+            format!("{case}{measure}{change}{bound} is not {beyond} {limit}{note}")
+        }
     }
+}
+
+/// The end of a change's bounds that decides a limit: ` (at least +10.2 %)`.
+fn bound_words(judged: &Judged) -> String {
+    let is_fall = judged.by.is_sign_negative();
+    let (word, end) = match (judged.outcome == Outcome::Failed) != is_fall {
+        true => ("at least", judged.at_least),
+        false => ("at most", judged.at_most),
+    };
+    end.map(|end| format!(" ({word} {})", judged_size(judged, end))).unwrap_or_default()
 }
 
 fn is_beyond(judged: &Judged) -> bool {

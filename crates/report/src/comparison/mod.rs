@@ -78,11 +78,18 @@ fn legend(contrast: &Contrast) -> Vec<String> {
     let [percent, least_change] = [contrast.settings.confidence, contrast.settings.least_change]
         .map(|share| (share * 1e6).round() / 1e4);
     let by_chance = (1e4 - percent * 100.0).round() / 100.0;
-    vec![
+    let of_limits = (!contrast.limits.is_empty()).then(|| {
+        format!(
+            "A limit is one question, decided by itself with {percent} %, so its bound may be closer \
+             than that of its measure among all measures together."
+        )
+    });
+    let mut legend = vec![
         format!(
             "base, new: medians over the runs. change: the median over every new run against every \
              base run (Hodges-Lehmann), not that of the medians. from, to: where the true change \
-             lies, {percent} % sure for all measures without a \"?\" together. shows: the smallest \
+             lies, {percent} % sure for all measures without a \"?\" together, with and without \
+             the tester's own delay. reveals: the smallest \
              difference that as many runs, as noisy as these, reveal two times in three. The same: \
              no change of {least_change} % or more."
         ),
@@ -92,5 +99,7 @@ fn legend(contrast: &Contrast) -> Vec<String> {
              chance calls any of them different in {by_chance} % at most. \"?\": decided by itself, \
              outside of these."
         ),
-    ]
+    ];
+    legend.extend(of_limits);
+    legend
 }

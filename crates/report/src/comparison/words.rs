@@ -159,7 +159,7 @@ pub(super) fn size_words(scale: Scale, size: Option<f64>) -> String {
 }
 
 /// What heads the columns of [`cells`].
-pub(super) const HEAD: [&str; 6] = ["base", "new", "change", "from", "to", "shows"];
+pub(super) const HEAD: [&str; 6] = ["base", "new", "change", "from", "to", "reveals"];
 
 /// Figures of a measure as cells: base, new, change, its interval's ends, what could be seen.
 pub(super) fn cells(contrast: &MeasureContrast) -> [String; 6] {
@@ -199,6 +199,9 @@ pub(super) fn reason_words(found: &Comparison) -> Option<String> {
         ),
         Reason::WithinNoise => "the noise hides differences of any size".to_owned(),
         Reason::TooSmall => "no accident, but it may be too small to matter".to_owned(),
+        Reason::OwnDelay => "the tester was delayed more on one side, which may be all of the \
+                             difference"
+            .to_owned(),
         Reason::LowerBound => "a lower bound: requests had no whole response".to_owned(),
         Reason::UnlikeFailures => "a failed answer is not a fast one".to_owned(),
     };

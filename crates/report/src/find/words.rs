@@ -247,10 +247,7 @@ pub(super) fn remarks(found: &Document) -> Vec<String> {
     }
     if let Some(rps) = answer.saturation_rps {
         let knee = answer.knee_rps.map(|rps| {
-            format!(
-                "; p99 over the rate bends at about {}/s, in the range measured",
-                format_rate(rps)
-            )
+            format!("; p99 begins to climb at about {}/s, in the range measured", format_rate(rps))
         });
         let knee = knee.unwrap_or_default();
         remarks.push(format!("the most responses of any probe: {}/s{knee}", format_rate(rps)));
@@ -436,9 +433,9 @@ pub(super) fn failure(failed: &Finding) -> String {
             format!("{text}, and the mean is {}", seconds(*value))
         }
         Subject::Objective(text) => {
-            let low = low.map(|low| format!(" ({} at least)", percent(low))).unwrap_or_default();
+            let low = low.map(|low| format!(" (at least {})", percent(low))).unwrap_or_default();
             format!(
-                "{text}, and {}{low} of the requests are against it, of {} allowed",
+                "{text}: {}{low} of the requests missed it, and {} may",
                 percent(*value),
                 plain_percent(*limit)
             )

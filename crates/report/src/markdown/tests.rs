@@ -128,16 +128,16 @@ fn a_summary_of_stages() {
     insta::assert_snapshot!(summary(&samples::ramp()), @r"
     ## ❌ 5 284 of 50 189 failed: 503 x 4 131, 429 x 882, 179 timed out, 92 broken
 
-    1 638 responses/s on average over 2 stages · response p50 16.8 ms, p99 ± 278 ms · service p50 14.3 ms, p99 ± 40.1 ms
+    1 638 responses/s on average over 2 stages · response p50 16.8 ms, p99 ≈ 278 ms · service p50 14.3 ms, p99 ≈ 40.1 ms
 
-    *Confidence:* suspect · p95 and beyond (may be lower) in doubt: the tester's CPU was the limit, and the tester stood still for a time; p50, rate and counts hold
+    *Confidence:* suspect · p95 and beyond in doubt: the tester's CPU was the limit, and the tester stood still for a time; p50, rate and counts hold
 
     `GET http://127.0.0.1:8080/search?q=hull&page=2` · 64 connections · 100 to 2 000/s for 10s, 2 000/s for 20s, Poisson arrivals · 30s · epoll, 1 thread
 
     | Stage | target/s | responses/s | requests | not ok | p50 | p99 | max |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-    | `10s@100..2k` | 1 050 | 1 037 | 10 415 | 419 | ≤ 6.62 ms | ± 31.2 ms | ± 503 ms |
-    | `20s@2k` | 2 000 | 1 975 | 39 774 | 4 865 | 18.6 ms | ± 323 ms | ± 553 ms |
+    | `10s@100..2k` | 1 050 | 1 037 | 10 415 | 419 | ≤ 6.62 ms | ≈ 31.2 ms | ≈ 503 ms |
+    | `20s@2k` | 2 000 | 1 975 | 39 774 | 4 865 | 18.6 ms | ≈ 323 ms | ≈ 553 ms |
 
     Times are the response time. The figures below are over all stages.
 
@@ -146,18 +146,18 @@ fn a_summary_of_stages() {
     | Latency | response time | slower | service time | slower |
     | --- | ---: | ---: | ---: | ---: |
     | min | 625 µs |  | 575 µs |  |
-    | mean | ± 21.9 ms |  | ± 16.4 ms |  |
+    | mean | ≈ 21.9 ms |  | ≈ 16.4 ms |  |
     | p50 | 16.8 ms | 25 094 | 14.3 ms | 25 094 |
     | p75 | 22.5 ms | 12 547 | 19.7 ms | 12 547 |
     | p90 | 29.1 ms | 5 018 | ≥ 25.6 ms | 5 018 |
-    | p95 | ≤ 34.5 ms | 2 509 | ± 29.8 ms | 2 509 |
-    | p99 | ± 278 ms | 501 | ± 40.1 ms | 501 |
-    | p99.9 | ± 503 ms | 50 | ± 500 ms | 50 |
-    | p99.99 | ± 505 ms | 5 | ± 500 ms | 5 |
-    | max | ± 553 ms |  | ± 500 ms |  |
+    | p95 | ≤ 34.5 ms | 2 509 | ≈ 29.8 ms | 2 509 |
+    | p99 | ≈ 278 ms | 501 | ≈ 40.1 ms | 501 |
+    | p99.9 | ≈ 503 ms | 50 | ≈ 500 ms | 50 |
+    | p99.99 | ≈ 505 ms | 5 | ≈ 500 ms | 5 |
+    | max | ≈ 553 ms |  | ≈ 500 ms |  |
     | n | 50 189 |  | 50 189 |  |
 
-    Slower: how many requests took longer than the value. ≥ the true value may be higher. ≤ the true value may be lower. ± the true value may be lower or higher.
+    Slower: how many requests took longer than the value. ≥ the true value may be higher. ≤ the true value may be lower. ≈ the true value may be lower or higher.
 
     | Requests |  |  |
     | --- | ---: | ---: |

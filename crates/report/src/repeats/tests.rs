@@ -85,7 +85,7 @@ fn six_repeats_in_turns_without_gates() {
     insta::assert_snapshot!(text(&repeats(runs, 6, &["low", "high"]), 80), @r"
     median of 6 repeats: 996.5/s · p50 40.41 µs · p99 200.1 ms
     confidence: valid · each repeat: all figures hold: requests waited for a free
-      connection, and the response time has that in it
+      connection, and response times include that wait
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
     6 repeats, in turns with low, high
@@ -115,7 +115,7 @@ fn what_a_signal_left() {
     gates FAILED in 1 of 2 repeats; first: gate FAILED: p99 260.0 ms is not < 250 ms
     median of 1 repeat: 999.0/s · p50 40.41 µs · p99 200.1 ms
     confidence: valid · each repeat: all figures hold: requests waited for a free
-      connection, and the response time has that in it
+      connection, and response times include that wait
     - repeat 2 does not count in the median: interrupted after 10.0 s
     - 2 of 5 repeats were begun
 
@@ -227,7 +227,7 @@ fn markdown() {
 
     median of 2 repeats: 998.5/s · p50 40.41 µs · p99 200.1 ms
 
-    *Confidence:* valid · each repeat: all figures hold: requests waited for a free connection, and the response time has that in it
+    *Confidence:* valid · each repeat: all figures hold: requests waited for a free connection, and response times include that wait
 
     `GET http://127.0.0.1:8080/` · 50 connections · 1 000/s · 10s · uring, 1 thread · 2 repeats, one after the other
 

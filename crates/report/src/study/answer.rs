@@ -214,6 +214,7 @@ fn doubt(measure: Measure, cases: [&Case; 2]) -> Option<String> {
 fn why(reason: Option<Reason>) -> &'static str {
     match reason {
         Some(Reason::TooFewRepeats) => "too few repeats count",
+        Some(Reason::OwnDelay) => "the tester's own delay may be the difference",
         Some(Reason::LowerBound) => "requests had no response",
         Some(Reason::UnlikeFailures) => "one side fails more often",
         _ => "the difference is within the noise",

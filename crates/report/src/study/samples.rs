@@ -424,6 +424,7 @@ fn run(model: &Model, kind: &Kind, repeat: u32, seconds: u64, spread: &mut Sprea
             latency: latency(median_s),
             service: if kind.rate_rps.is_some() { latency(0.9 * median_s) } else { Vec::new() },
             streams: None,
+            own_delay: None,
             load_line: None,
         },
         verdict: (kind.tester == "plimsoll").then_some(Verdict::Valid),

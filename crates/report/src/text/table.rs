@@ -188,7 +188,7 @@ pub fn wrap(first: &str, next: &str, text: &str, width: usize) -> Vec<String> {
 }
 
 /// Marks of figures.
-const MARKS: [char; 4] = ['≥', '≤', '±', '~'];
+const MARKS: [char; 4] = ['≥', '≤', '≈', '~'];
 
 /// The words of a text, a figure with what stands behind it as one; two spaces part all.
 fn words(text: &str) -> Vec<&str> {

@@ -96,8 +96,8 @@ fn a_stall_under_a_rate() {
     insta::assert_snapshot!(report(&samples::stall(), false), @r"
     1 of 2 gates FAILED: p99 271.4 ms is not < 250 ms
     1 000 responses/s · response p50 40.4 µs, p99 200 ms · service p50 38.1 µs, p99 96.8 µs
-    confidence: valid · all figures hold: requests waited for a free connection, and the response time
-      has that in it
+    confidence: valid · all figures hold: requests waited for a free connection, and response times
+      include that wait
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
 
@@ -137,17 +137,17 @@ fn a_stall_under_a_rate() {
 fn an_overloaded_server() {
     insta::assert_snapshot!(report(&samples::ramp(), false), @r"
     5 284 of 50 189 failed: 503 x 4 131, 429 x 882, 179 timed out, 92 broken
-    1 638 responses/s on average over 2 stages · response p50 16.8 ms, p99 ± 278 ms · service
-      p50 14.3 ms, p99 ± 40.1 ms
-    confidence: suspect · p95 and beyond (may be lower) in doubt: the tester's CPU was the limit, and
-      the tester stood still for a time; p50, rate and counts hold
+    1 638 responses/s on average over 2 stages · response p50 16.8 ms, p99 ≈ 278 ms · service
+      p50 14.3 ms, p99 ≈ 40.1 ms
+    confidence: suspect · p95 and beyond in doubt: the tester's CPU was the limit, and the tester stood
+      still for a time; p50, rate and counts hold
 
     GET http://127.0.0.1:8080/search?q=hull&page=2
     64 connections · 100 to 2 000/s for 10s, 2 000/s for 20s, Poisson arrivals · 30s · epoll, 1 thread
 
     Stage (2)    target/s  achieved/s  scheduled  not ok        p50        p99       max
-    10s@100..2k     1 050       1 037     10 415     419  ≤ 6.62 ms  ± 31.2 ms  ± 503 ms
-    20s@2k          2 000       1 975     39 774   4 865    18.6 ms   ± 323 ms  ± 553 ms
+    10s@100..2k     1 050       1 037     10 415     419  ≤ 6.62 ms  ≈ 31.2 ms  ≈ 503 ms
+    20s@2k          2 000       1 975     39 774   4 865    18.6 ms   ≈ 323 ms  ≈ 553 ms
     times are the response time; the figures below are over all stages
 
     Requests  scheduled      50 189                              Rate  target         1 683/s
@@ -159,15 +159,15 @@ fn an_overloaded_server() {
     Latency  response time    slower   service time    slower   Phases           p50       p99       max
              from schedule                from send             blocked      2.05 ms   5.14 ms   9.58 ms
     min             625 µs                   575 µs             lateness     45.4 µs    175 ms    420 ms
-    mean         ± 21.9 ms                ± 16.4 ms             connect       127 µs       n/a    174 µs
+    mean         ≈ 21.9 ms                ≈ 16.4 ms             connect       127 µs       n/a    174 µs
     p50            16.8 ms    25 094        14.3 ms    25 094   sending      6.00 µs   6.00 µs   6.00 µs
     p75            22.5 ms    12 547        19.7 ms    12 547   waiting      14.2 ms   38.1 ms   79.9 ms
     p90            29.1 ms     5 018      ≥ 25.6 ms     5 018   receiving    2.50 µs   2.50 µs   2.50 µs
-    p95          ≤ 34.5 ms     2 509      ± 29.8 ms     2 509
-    p99           ± 278 ms       501      ± 40.1 ms       501
-    p99.9         ± 503 ms        50       ± 500 ms        50
-    p99.99        ± 505 ms         5       ± 500 ms         5
-    max           ± 553 ms                 ± 500 ms
+    p95          ≤ 34.5 ms     2 509      ≈ 29.8 ms     2 509
+    p99           ≈ 278 ms       501      ≈ 40.1 ms       501
+    p99.9         ≈ 503 ms        50       ≈ 500 ms        50
+    p99.99        ≈ 505 ms         5       ≈ 500 ms         5
+    max           ≈ 553 ms                 ≈ 500 ms
     n               50 189                   50 189
 
     Outcome      count        p50       p99       max
@@ -177,7 +177,7 @@ fn an_overloaded_server() {
     incomplete: no whole response; counted with the time they had waited
     blocked: waiting for a connection; lateness: the tester's own delay in sending
     slower: how many requests took longer; ≥ the true value may be higher; ≤ the true value may be
-    lower; ± the true value may be lower or higher; n/a no sample is slower, see max
+    lower; ≈ the true value may be lower or higher; n/a no sample is slower, see max
 
     Status    200: 44 905   429: 882   503: 4 131
     Errors          179  waiting    timeout         no answer within 500 ms
@@ -203,25 +203,25 @@ fn nothing_completed() {
 
     GET http://127.0.0.1:8080/ · 50 connections · closed loop · 10s · uring, 1 thread
 
-    Requests  scheduled          50                             Rate  offered       ± 5.00/s
-              sent                0   50 unsent                       achieved      ± 0.00/s
+    Requests  scheduled          50                             Rate  offered       ≈ 5.00/s
+              sent                0   50 unsent                       achieved      ≈ 0.00/s
               completed           0                                   in            10.0 s
               ok                  0
 
     Latency  response time    slower   service time    slower
              from due time                from send
     min             10.0 s                        -
-    mean          ± 10.0 s                        -
-    p50           ± 10.0 s        25              -
-    p75           ± 10.0 s        12              -
-    p90           ± 10.0 s         5              -
-    p95           ± 10.0 s         2              -
+    mean          ≈ 10.0 s                        -
+    p50           ≈ 10.0 s        25              -
+    p75           ≈ 10.0 s        12              -
+    p90           ≈ 10.0 s         5              -
+    p95           ≈ 10.0 s         2              -
     p99                n/a         0              -
     p99.9              n/a         0              -
     p99.99             n/a         0              -
-    max           ± 10.0 s                        -
+    max           ≈ 10.0 s                        -
     n                   50                        0
-    slower: how many requests took longer; ± the true value may be lower or higher; n/a no sample is
+    slower: how many requests took longer; ≈ the true value may be lower or higher; n/a no sample is
     slower, see max
 
     Errors          412  connect    refused  connection refused
@@ -356,7 +356,7 @@ fn a_narrow_terminal() {
     1 000 responses/s · response p50 40.4 µs, p99 200 ms · service p50 38.1 µs,
       p99 96.8 µs
     confidence: valid · all figures hold: requests waited for a free connection, and
-      the response time has that in it
+      response times include that wait
 
     GET http://127.0.0.1:8080/ · 50 connections · 1 000/s · 10s · uring, 1 thread
 
@@ -401,19 +401,18 @@ fn a_narrow_terminal() {
     ");
     insta::assert_snapshot!(styled(&samples::ramp(), style), @r"
     5 284 of 50 189 failed: 503 x 4 131, 429 x 882, 179 timed out, 92 broken
-    1 638 responses/s on average over 2 stages · response p50 16.8 ms, p99 ± 278 ms
-      · service p50 14.3 ms, p99 ± 40.1 ms
-    confidence: suspect · p95 and beyond (may be lower) in doubt: the tester's CPU
-      was the limit, and the tester stood still for a time; p50, rate and counts
-      hold
+    1 638 responses/s on average over 2 stages · response p50 16.8 ms, p99 ≈ 278 ms
+      · service p50 14.3 ms, p99 ≈ 40.1 ms
+    confidence: suspect · p95 and beyond in doubt: the tester's CPU was the limit,
+      and the tester stood still for a time; p50, rate and counts hold
 
     GET http://127.0.0.1:8080/search?q=hull&page=2
     64 connections · 100 to 2 000/s for 10s, 2 000/s for 20s, Poisson arrivals · 30s
     · epoll, 1 thread
 
     Stage (2)    achieved/s  scheduled  not ok        p50        p99       max
-    10s@100..2k       1 037     10 415     419  ≤ 6.62 ms  ± 31.2 ms  ± 503 ms
-    20s@2k            1 975     39 774   4 865    18.6 ms   ± 323 ms  ± 553 ms
+    10s@100..2k       1 037     10 415     419  ≤ 6.62 ms  ≈ 31.2 ms  ≈ 503 ms
+    20s@2k            1 975     39 774   4 865    18.6 ms   ≈ 323 ms  ≈ 553 ms
 
     Further columns of the same rows:
     Stage (2)    target/s
@@ -435,15 +434,15 @@ fn a_narrow_terminal() {
     Latency  response time    slower   service time    slower
              from schedule                from send
     min             625 µs                   575 µs
-    mean         ± 21.9 ms                ± 16.4 ms
+    mean         ≈ 21.9 ms                ≈ 16.4 ms
     p50            16.8 ms    25 094        14.3 ms    25 094
     p75            22.5 ms    12 547        19.7 ms    12 547
     p90            29.1 ms     5 018      ≥ 25.6 ms     5 018
-    p95          ≤ 34.5 ms     2 509      ± 29.8 ms     2 509
-    p99           ± 278 ms       501      ± 40.1 ms       501
-    p99.9         ± 503 ms        50       ± 500 ms        50
-    p99.99        ± 505 ms         5       ± 500 ms         5
-    max           ± 553 ms                 ± 500 ms
+    p95          ≤ 34.5 ms     2 509      ≈ 29.8 ms     2 509
+    p99           ≈ 278 ms       501      ≈ 40.1 ms       501
+    p99.9         ≈ 503 ms        50       ≈ 500 ms        50
+    p99.99        ≈ 505 ms         5       ≈ 500 ms         5
+    max           ≈ 553 ms                 ≈ 500 ms
     n               50 189                   50 189
 
     Phases           p50       p99       max
@@ -461,7 +460,7 @@ fn a_narrow_terminal() {
     incomplete: no whole response; counted with the time they had waited
     blocked: waiting for a connection; lateness: the tester's own delay in sending
     slower: how many requests took longer; ≥ the true value may be higher; ≤ the
-    true value may be lower; ± the true value may be lower or higher; n/a no sample
+    true value may be lower; ≈ the true value may be lower or higher; n/a no sample
     is slower, see max
 
     Status    200: 44 905   429: 882   503: 4 131

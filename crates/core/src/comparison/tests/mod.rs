@@ -2,6 +2,7 @@
 
 mod bounds;
 mod decisions;
+mod delays;
 mod documents;
 mod family;
 mod foreign;

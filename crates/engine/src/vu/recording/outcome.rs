@@ -177,7 +177,7 @@ impl Workers {
         loader.pauses = self.pauses_within(self.started_ns, u64::MAX);
         loader.paused_ns = self.paused_ns.max(covered_ns(&loader.pauses));
         let names: Vec<&str> = run.scenarios.iter().map(|it| it.name.as_str()).collect();
-        let causes = judge(&Evidence {
+        let evidence = Evidence {
             elapsed_ns: self.elapsed_ns,
             worker_busy: self.shares.iter().map(|share| share.busy).collect(),
             worker_run_delay: self.shares.iter().map(|share| share.run_delay).collect(),
@@ -191,8 +191,9 @@ impl Workers {
             // What came of requests is judged by scenario.
             completed: 1,
             ..Evidence::default()
-        });
-        let (verdict, causes) = conclude(causes, run);
+        };
+        loader.lost_share = Some(evidence.lost_share());
+        let (verdict, causes) = conclude(judge(&evidence), run);
         let loader = &mut run.loader;
         loader.causes = once(&loader.causes, causes, &names);
         loader.verdict = loader.verdict.max(verdict);
