@@ -171,7 +171,7 @@ mod tests {
             <testcase classname="plimsoll.gates" name="p99&lt;250ms"><failure type="plimsoll.gates" message="measured 271.4 ms">measured 271.4 ms</failure></testcase>
             <testcase classname="plimsoll.gates" name="errors&lt;1%"><system-out>measured 0 %</system-out></testcase>
             <testcase classname="plimsoll" name="responses"><system-out>1 000 responses/s · response p50 40.4 µs, p99 200 ms · service p50 38.1 µs, p99 96.8 µs</system-out></testcase>
-            <testcase classname="plimsoll" name="confidence"><system-out>valid · all figures hold: requests waited for a free connection, and the response time has that in it</system-out></testcase>
+            <testcase classname="plimsoll" name="confidence"><system-out>valid · all figures hold: requests waited for a free connection, and response times include that wait</system-out></testcase>
           </testsuite>
         </testsuites>
         "#);

@@ -319,8 +319,10 @@ fn doubts((word, case): (&str, &Case), measures: &[Measure]) -> Vec<String> {
             .collect();
         let codes: Vec<&str> = codes.into_iter().collect();
         let (some, codes) = (suspect.len(), codes.join(", "));
-        doubts
-            .push(format!("{word}: {some} of {all} runs are suspect ({codes}); they count for what is not in doubt"));
+        doubts.push(format!(
+            "{word}: {some} of {all} runs are suspect ({codes}); they count for what is not in \
+             doubt"
+        ));
     }
     if let Some(skipped) = &case.skipped {
         doubts.push(format!("{word}: not measured: {skipped}"));

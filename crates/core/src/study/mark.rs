@@ -154,7 +154,8 @@ impl Figures {
         self.max_doubt = self.max_s.and_then(of);
     }
 
-    /// Takes the marks of the same run, and the tester's own delay, from figures that were made of its whole result.
+    /// Takes the marks of the same run, and the tester's own delay, from figures that were made of
+    /// its whole result.
     pub fn take_marks(&mut self, of_result: &Self) {
         for (ours, theirs) in
             [(&mut self.latency, &of_result.latency), (&mut self.service, &of_result.service)]

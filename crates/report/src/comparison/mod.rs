@@ -80,8 +80,8 @@ fn legend(contrast: &Contrast) -> Vec<String> {
     let by_chance = (1e4 - percent * 100.0).round() / 100.0;
     let of_limits = (!contrast.limits.is_empty()).then(|| {
         format!(
-            "A limit is one question, decided by itself with {percent} %, so its bound may be closer \
-             than that of its measure among all measures together."
+            "A limit is one question, decided by itself with {percent} %, so its bound may be \
+             closer than that of its measure among all measures together."
         )
     });
     let mut legend = vec![
