@@ -200,7 +200,7 @@ mod tests {
         invalid.loader.verdict = Verdict::Invalid;
         invalid.loader.causes = samples::nothing().loader.causes;
         invalid.gates.clear();
-        insta::assert_snapshot!(cases(&suspect), @r#"<testcase classname="plimsoll" name="confidence"><system-out>suspect · p95 and beyond (may be lower) in doubt: the tester's CPU was the limit, and the tester stood still for a time; p50, rate and counts hold; doubts: a worker used 97 % of its CPU, so the tester may have been the limit: give it more threads (-t) or a lower rate; the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks slower than the server was</system-out></testcase>"#);
+        insta::assert_snapshot!(cases(&suspect), @r#"<testcase classname="plimsoll" name="confidence"><system-out>suspect · p95 and beyond in doubt: the tester's CPU was the limit, and the tester stood still for a time; p50, rate and counts hold; doubts: a worker used 97 % of its CPU, so the tester may have been the limit: give it more threads (-t) or a lower rate; the tester did not run for 420 ms from 21.3 s on (420 ms in all): what waited then looks slower than the server was</system-out></testcase>"#);
         insta::assert_snapshot!(cases(&invalid), @r#"<testcase classname="plimsoll" name="confidence"><system-out>invalid · times, the rate, counts in doubt, and the load was not the one asked for: no response arrived; doubts: not one response arrived</system-out></testcase>"#);
         for result in [&mut suspect, &mut invalid] {
             result.plan.require_valid = true;

@@ -2,7 +2,7 @@
 
 use super::doubts;
 use crate::clock::Clock;
-use crate::doubt::{Doubts, Figure, Interval};
+use crate::doubt::{Bounds, Doubts, Figure};
 use crate::phase::Phase;
 use crate::result::RunResult;
 use crate::verdict::{Cause, LATENESS_FLOOR_NS, QUOTED, Verdict};
@@ -70,7 +70,8 @@ impl Found {
             [(Figure::Achieved, "rate", "the rate"), (Figure::Counts, "counts", "counts")]
         {
             if doubts.is_value_in_doubt(figure) {
-                found.doubtful.push(with_side(verb, doubts.value(figure, 1.0), 1.0));
+                let interval = doubts.value(figure, 1.0);
+                found.doubtful.push(with_side(verb, (interval.low < 1.0, interval.high > 1.0)));
             } else {
                 found.holding.push(name);
             }
@@ -92,15 +93,14 @@ impl Found {
         };
         let clock = clocks.into_iter().find(|clock| is_in_doubt(*clock, lowest.q));
         let clock = clock.unwrap_or(Clock::HEADLINE);
-        let times = clock.histogram(result);
-        // As the marks of cells have it: incomplete requests are in the interval.
-        let interval = doubts.quantile_ns(clock.figure(), &clock.bounds(result), lowest.q);
-        let value_ns = times.quantile_ns(lowest.q).unwrap_or(0) as f64;
+        let beyond = QUOTED.iter().filter(|at| at.q >= lowest.q && count >= at.samples());
+        let sides = beyond.map(|at| sides_of_quantile(doubts, clock, result, at.q));
+        let sides = sides.fold((false, false), |all, it| (all.0 || it.0, all.1 || it.1));
         let what = match lowest.q {
             0.5 => "times".to_owned(),
             _ => format!("{} and beyond", lowest.name()),
         };
-        self.doubtful.push(with_side(&what, interval, value_ns));
+        self.doubtful.push(with_side(&what, sides));
         if lowest.q > 0.5 {
             self.holding.push("p50");
         }
@@ -122,9 +122,23 @@ impl Found {
     }
 }
 
-/// A figure with the side on which its true value lies, if that is one.
-fn with_side(what: &str, interval: Interval, value: f64) -> String {
-    match (interval.low < value, interval.high > value) {
+/// Whether a quantile may be lower, and whether it may be higher, as the marks of cells have it.
+fn sides_of_quantile(
+    doubts: &Doubts<'_>,
+    clock: Clock,
+    result: &RunResult,
+    q: f64,
+) -> (bool, bool) {
+    let times = clock.histogram(result);
+    let interval = doubts.quantile_ns(clock.figure(), &Bounds::new(times, 0, 0), q);
+    let value_ns = times.quantile_ns(q).unwrap_or(0) as f64;
+    let is_lower_bound = clock.bounds(result).is_lower_bound(q);
+    (interval.low < value_ns, interval.high > value_ns || is_lower_bound)
+}
+
+/// Figures with the side on which the true values lie, if all lie on one.
+fn with_side(what: &str, (lower, higher): (bool, bool)) -> String {
+    match (lower, higher) {
         (true, false) => format!("{what} (may be lower)"),
         (false, true) => format!("{what} (may be higher)"),
         _ => what.to_owned(),
