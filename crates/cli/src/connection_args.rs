@@ -46,6 +46,9 @@ pub(crate) struct ConnectionFlags {
     /// One connection for each request
     #[arg(long)]
     pub no_keepalive: bool,
+    /// Leave requests failed that the server says it did not process, instead of sending them again
+    #[arg(long)]
+    pub no_resend: bool,
     /// Close a connection at this age, between two requests
     #[arg(long, value_name = "T", value_parser = parse_duration_ns)]
     pub conn_lifetime: Option<u64>,

@@ -201,6 +201,7 @@ fn draft(flags: &RunFlags, seed: u64) -> Result<Draft, Fault> {
         shed_after_ns: flags.shed_after,
         requests_per_connection: flags.connection.requests_per_connection(),
         connection_lifetime_ns: flags.connection.conn_lifetime,
+        resends: !flags.connection.no_resend,
         pipeline: flags.connection.pipeline,
         timestamps: flags.connection.timestamps(),
         control: flags.control.as_ref().map(|path| path.display().to_string()),

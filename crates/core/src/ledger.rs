@@ -35,6 +35,10 @@ pub struct Ledger {
     /// Of those scheduled, requests that follow a redirect.
     #[serde(default)]
     pub redirects: u64,
+    /// How often a request was sent again, because the server said that it had not processed it.
+    /// Each request counts once in all other figures.
+    #[serde(default)]
+    pub resent: u64,
     /// Connections opened beyond each connection's first.
     pub reconnects: u64,
 }
@@ -66,6 +70,7 @@ impl Ledger {
         self.ok += other.ok;
         self.failed += other.failed;
         self.redirects += other.redirects;
+        self.resent += other.resent;
         self.reconnects += other.reconnects;
     }
 

@@ -20,6 +20,11 @@ pub(crate) struct Users {
     users: Vec<User>,
     /// Requests that wait for their connection, of all users.
     waiting: usize,
+    /// Whose requests are to be sent again on any connection, a user for each of them. Some may
+    /// have been sent on their own connection meanwhile.
+    movable: VecDeque<u32>,
+    /// Whether users have nothing of their own that requests depend on.
+    are_alike: bool,
     /// When to look at which of them, because what waits may be late.
     deadlines: Deadlines,
     /// How long an exchange may take, ns.
@@ -43,8 +48,25 @@ pub(crate) struct Waiting {
     pub exchange: Exchange,
     /// Where it was redirected to, if it was.
     pub hop: Option<Hop>,
-    /// Whether it is a part of the exchange that it was redirected from, whose times go on.
-    pub joins: bool,
+    pub course: Course,
+}
+
+/// How a request relates to what was sent before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Course {
+    /// It begins an exchange.
+    Anew,
+    /// It goes on with the exchange that it was redirected from, whose times go on.
+    Joined,
+    /// It is sent again, because the server has not processed it: the exchange goes on.
+    Again,
+}
+
+impl Course {
+    /// Whether it goes on with an exchange that was begun.
+    pub(crate) fn goes_on(self) -> bool {
+        self != Self::Anew
+    }
 }
 
 impl Waiting {
@@ -64,15 +86,37 @@ impl Waiting {
             end_bytes: i64::MAX,
             ..*exchange
         };
-        Self { exchange, hop: Some(hop), joins }
+        let course = if joins { Course::Joined } else { Course::Anew };
+        Self { exchange, hop: Some(hop), course }
+    }
+
+    /// The request of `exchange` once more, which the server has not processed. It was due when it
+    /// was due; service begins when it is sent again.
+    pub(crate) fn resent(exchange: &Exchange, hop: Option<Hop>) -> Self {
+        let moments = Moments { sent_ns: 0, written_ns: 0, first_byte_ns: 0, ..exchange.moments };
+        let exchange = Exchange {
+            moments,
+            withholds: false,
+            has_stalled: false,
+            end_bytes: i64::MAX,
+            ..*exchange
+        };
+        Self { exchange, hop, course: Course::Again }
     }
 }
 
 impl Users {
-    /// Users whose exchanges may each take as long as `timeout_ns`.
-    pub(crate) fn new(count: u32, timeout_ns: u64) -> Self {
-        let users = (0..count).map(|_| User::default()).collect();
-        Self { users, waiting: 0, deadlines: Deadlines::new(count as usize), timeout_ns }
+    /// Users whose exchanges may each take as long as `timeout_ns`. If they `are_alike`, the
+    /// connection of one can carry what another's has not.
+    pub(crate) fn new(count: u32, timeout_ns: u64, are_alike: bool) -> Self {
+        Self {
+            users: (0..count).map(|_| User::default()).collect(),
+            waiting: 0,
+            movable: VecDeque::new(),
+            are_alike,
+            deadlines: Deadlines::new(count as usize),
+            timeout_ns,
+        }
     }
 
     /// How many requests wait for their connection.
@@ -84,11 +128,34 @@ impl Users {
     /// A request has to wait for its connection. If it is a part of an exchange that has begun,
     /// the time for that goes on.
     pub(crate) fn wait(&mut self, user: u32, waiting: Waiting) {
-        if waiting.joins {
+        if waiting.course.goes_on() {
             self.deadlines.watch(user, late_ns(&waiting, self.timeout_ns));
+        }
+        let is_movable = waiting.course == Course::Again && waiting.hop.is_none();
+        if is_movable && self.are_alike && waiting.exchange.origin == 0 {
+            self.movable.push_back(user);
         }
         self[user].waiting.push_back(waiting);
         self.waiting += 1;
+    }
+
+    /// Whether a request may wait that any connection can carry.
+    #[inline]
+    pub(crate) fn has_movable(&self) -> bool {
+        !self.movable.is_empty()
+    }
+
+    /// The request that goes next on any connection.
+    pub(crate) fn take_movable(&mut self) -> Option<Waiting> {
+        while let Some(user) = self.movable.pop_front() {
+            let waiting = &mut self[user].waiting;
+            let at = waiting.iter().position(|it| it.course == Course::Again);
+            if let Some(taken) = at.and_then(|at| waiting.remove(at)) {
+                self.waiting -= 1;
+                return Some(taken);
+            }
+        }
+        None
     }
 
     /// Whether a request waits for an entry of the pool.
@@ -141,7 +208,7 @@ impl Users {
 /// When the time of the exchange that a request is a part of is over; `u64::MAX` if it has yet to
 /// begin.
 fn late_ns(waiting: &Waiting, timeout_ns: u64) -> u64 {
-    match waiting.joins {
+    match waiting.course.goes_on() {
         true => waiting.exchange.moments.started_ns.saturating_add(timeout_ns),
         false => u64::MAX,
     }

@@ -127,6 +127,7 @@ fn requests(result: &RunResult) -> Vec<Column> {
         ("ok", ledger.ok),
         ("failed", ledger.failed),
         ("redirects", ledger.redirects),
+        ("resent", ledger.resent),
         ("reconnects", ledger.reconnects),
     ];
     let mut columns: Vec<Column> = counts.map(|(name, count)| column(name, count)).to_vec();

@@ -216,6 +216,12 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "give 1 or more",
     ),
     flag("no_keepalive", &["--no-keepalive", "-n", "100", U], &["--no-keepalive=1", U], NO_VALUE),
+    flag(
+        "no_resend",
+        &["--no-resend", "--http", "2", "-n", "100", U],
+        &["--no-resend=1", U],
+        NO_VALUE,
+    ),
     flag("pipeline", &["--pipeline", "4", "-n", "100", U], &["--pipeline", "0", U], "1 or more"),
     flag(
         "seed",

@@ -299,6 +299,7 @@ fn requests(tally: Tally, unit: Unit, ledger: &Ledger) -> Measured {
         Tally::Completed => return share_of(ledger.completed, scheduled, unit),
         Tally::Ok => return share_of(ledger.ok, scheduled, unit),
         Tally::Redirects => return share_of(ledger.redirects, scheduled, unit),
+        Tally::Resent => return share_of(ledger.resent, ledger.sent, unit),
         Tally::Errors => (scheduled.saturating_sub(ledger.ok), scheduled, "no request was due"),
         Tally::Shed => (ledger.shed, scheduled, "no request was due"),
         Tally::Unsent => (ledger.unsent, scheduled, "no request was due"),

@@ -94,9 +94,10 @@ pub(super) enum Tally {
     Ok,
     Failed,
     Redirects,
+    Resent,
 }
 
-const TALLIES: [(&str, Tally); 13] = [
+const TALLIES: [(&str, Tally); 14] = [
     ("errors", Tally::Errors),
     ("scheduled", Tally::Scheduled),
     ("sent", Tally::Sent),
@@ -110,6 +111,7 @@ const TALLIES: [(&str, Tally); 13] = [
     ("ok", Tally::Ok),
     ("failed", Tally::Failed),
     ("redirects", Tally::Redirects),
+    ("resent", Tally::Resent),
 ];
 
 /// What is measured.
@@ -407,7 +409,11 @@ impl Metric {
             Self::Time(Timing::Lateness, statistic) => statistic == Statistic::Max,
             Self::Time(timing, _) => timing.is_a_clock(),
             Self::Requests(tally) => match tally {
-                Tally::Scheduled | Tally::Unsent | Tally::Unfinished | Tally::Redirects => false,
+                Tally::Scheduled
+                | Tally::Unsent
+                | Tally::Unfinished
+                | Tally::Redirects
+                | Tally::Resent => false,
                 Tally::Sent => unit == Unit::Count,
                 _ => true,
             },

@@ -53,6 +53,7 @@ fields! {
     Expect "expect" "What responses have to be like."
     Redirects "redirects" "How many redirects are followed."
     Cookies "cookies" "Whether cookies are kept."
+    NoResend "no-resend" "Whether requests that were refused stay so."
     RequestsPerConn "requests-per-conn" "How many requests a connection takes."
     NoKeepalive "no-keepalive" "Whether each request has a connection of its own."
     ConnLifetime "conn-lifetime" "How old a connection gets."

@@ -139,6 +139,11 @@ pub struct Draft {
     /// is broken.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub joins_redirects: bool,
+    /// Whether requests that the server says it did not process are sent again, each time it says
+    /// so within the timeout (RFC 9113 section 8.7). False in documents of earlier versions, which
+    /// never did.
+    #[serde(default)]
+    pub resends: bool,
     /// Whether each connection keeps the cookies it is given.
     #[serde(default)]
     pub cookies: bool,
@@ -278,6 +283,7 @@ impl Draft {
             expect: Vec::new(),
             redirects: 0,
             joins_redirects: false,
+            resends: true,
             cookies: false,
             transport: Transport::default(),
             tls: TlsPlan::default(),

@@ -195,6 +195,12 @@ impl Recorder {
         self.parts.each(place, |part| part.ledger.sent += 1);
     }
 
+    /// A request that was sent is to be sent again, because the server did not process it.
+    pub fn resent(&mut self, place: Place) {
+        self.ledger.resent += 1;
+        self.parts.each(place, |part| part.ledger.resent += 1);
+    }
+
     /// Writes down the lags of a closed loop's requests. To be called once, at the end.
     pub fn settle_closed_loop(&mut self) {
         let Delays { lag, lateness, .. } = &mut self.delays;

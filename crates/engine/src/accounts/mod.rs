@@ -36,7 +36,7 @@ use crate::observer::Observer;
 use crate::slots::Alike;
 use crate::source::{Interest, Sample, Source};
 use crate::transcripts::{End, Witness};
-use crate::user::Waiting;
+use crate::user::{Course, Waiting};
 use calls::Calls;
 use stalls::Stalls;
 use streams::Streams;
@@ -58,6 +58,8 @@ pub(crate) struct Accounts {
     /// What is looked at in responses beside status and length.
     wants: Wants,
     judge: Arc<Judge>,
+    /// Whether what the server has not processed is sent again.
+    resends: bool,
     /// Exchanges of the connection read last whose bodies may go.
     pub released: Vec<ExchangeId>,
     /// Exchanges that have ended and whose users have yet to learn of it, where they do.
@@ -109,6 +111,7 @@ impl Accounts {
             witness: Witness::default(),
             wants,
             judge: Arc::clone(&assignment.judge),
+            resends: plan.resends,
             released: Vec::new(),
             ended: VecDeque::new(),
             resumes: S::RESUMES,
@@ -146,17 +149,27 @@ impl Accounts {
         self.notes.as_ref().map_or(u64::MAX, |notes| notes.window_end_ns())
     }
 
-    /// Opens the account of an exchange, of a request that may have been redirected to `hop`.
+    /// Opens the account of an exchange, of a request that may have been redirected to `hop`. What
+    /// goes on with an exchange was counted when that began.
     #[inline]
-    pub(crate) fn begin(&mut self, exchange: Exchange, hop: Option<Hop>) -> ExchangeId {
-        if hop.is_none() || !self.wants.joins_redirects {
-            let recorder = self.observer.recorder(exchange.measured);
-            recorder.scheduled(exchange.place);
-            if self.has_lags {
-                recorder.started(&exchange.moments, exchange.place);
-            } else {
-                recorder.started_at_once(exchange.place);
+    pub(crate) fn begin(
+        &mut self,
+        exchange: Exchange,
+        hop: Option<Hop>,
+        course: Course,
+    ) -> ExchangeId {
+        let recorder = self.observer.recorder(exchange.measured);
+        match course {
+            Course::Anew => {
+                recorder.scheduled(exchange.place);
+                if self.has_lags {
+                    recorder.started(&exchange.moments, exchange.place);
+                } else {
+                    recorder.started_at_once(exchange.place);
+                }
             }
+            Course::Joined => {}
+            Course::Again => recorder.resent(exchange.place),
         }
         let id = self.exchanges.begin(exchange);
         if let Some(streams) = &mut self.streams {
@@ -170,6 +183,21 @@ impl Accounts {
             }
         }
         id
+    }
+
+    /// The server has not processed the request of an exchange, which is to be sent again: gives
+    /// what waits for that. `None` if it is not, and the exchange goes on.
+    #[cold]
+    pub(crate) fn again(&mut self, id: ExchangeId) -> Option<Waiting> {
+        if !self.resends {
+            return None;
+        }
+        let exchange = self.exchanges.end(id);
+        let hop = self.exchanges.inspection(id).and_then(|inspection| inspection.hop.take());
+        if self.resumes {
+            self.free(id);
+        }
+        Some(Waiting::resent(&exchange, hop))
     }
 
     /// Whether exchanges keep what transcripts show of them.
@@ -433,8 +461,8 @@ impl Accounts {
 
     /// A request was still waiting for its connection at the end of the run.
     pub(crate) fn unsent(&mut self, waiting: &Waiting, now_ns: u64) {
-        let Waiting { exchange, hop, joins } = waiting;
-        if *joins {
+        let Waiting { exchange, hop, course } = waiting;
+        if course.goes_on() {
             return self.cut_off(exchange, now_ns, Outcome::Unfinished);
         }
         let recorder = self.recorder(exchange);
@@ -443,7 +471,7 @@ impl Accounts {
         recorder.unsent(1, waited_ns, exchange.place);
     }
 
-    /// A call timed out that was to go on after a redirect and still waited for its connection.
+    /// An exchange timed out that was to go on and still waited for its connection.
     pub(crate) fn waited_in_vain(
         &mut self,
         exchange: &Exchange,
@@ -454,10 +482,11 @@ impl Accounts {
         self.cut_off(exchange, now_ns, Outcome::TimedOut);
     }
 
-    /// A call that was to go on after a redirect ends without having done so.
+    /// An exchange that was to go on ends without having done so. It has a place once more, from
+    /// which its user learns of it.
     fn cut_off(&mut self, exchange: &Exchange, now_ns: u64, outcome: Outcome) {
-        self.recorder(exchange).ended(&exchange.moments, now_ns, outcome, exchange.place);
-        self.note_lost(exchange, now_ns);
+        let id = self.exchanges.begin(*exchange);
+        self.abandon(id, now_ns, outcome);
     }
 
     /// The user of an exchange has learned what came of it: its place can be another's.

@@ -95,12 +95,7 @@ impl Reading<'_> {
                     accounts.released.push(id);
                 }
             }
-            Progress::Refused(id, kind) => {
-                self.fail(id, kind, Outcome::Refused, || match kind.strip_prefix("goaway:") {
-                    Some(code) => format!("{NOT_PROCESSED}: it ended the connection with {code}"),
-                    None => NOT_PROCESSED.to_owned(),
-                });
-            }
+            Progress::Refused(id, kind) => self.refused(id, kind),
             Progress::Reset(id, kind) => {
                 let sample = || "the server gave up on the request".to_owned();
                 self.fail(id, kind, Outcome::Broken, sample);
@@ -223,6 +218,20 @@ impl Reading<'_> {
             self.accounts.witness_end(id, exchange, end);
         }
         Judged { ok, redirect }
+    }
+
+    /// The server has not processed a request: it waits to be sent again, if the plan wants that.
+    #[cold]
+    fn refused(&mut self, id: ExchangeId, kind: &'static str) {
+        if let Some(waiting) = self.accounts.again(id) {
+            self.after.ended += 1;
+            self.users.wait(self.user, waiting);
+            return;
+        }
+        self.fail(id, kind, Outcome::Refused, || match kind.strip_prefix("goaway:") {
+            Some(code) => format!("{NOT_PROCESSED}: it ended the connection with {code}"),
+            None => NOT_PROCESSED.to_owned(),
+        });
     }
 
     /// Writes down an exchange that the server ended without a whole response.

@@ -82,8 +82,7 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         }
     }
 
-    /// A call that was to go on after a redirect still waited for its connection when its time was
-    /// over.
+    /// An exchange that was to go on still waited for its connection when its time was over.
     #[cold]
     pub(crate) fn waited_in_vain(&mut self, exchange: &Exchange, now_ns: u64) {
         let now_ns = self.pool[exchange.client].moment(now_ns);

@@ -81,7 +81,8 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         let client = &mut self.pool[entry];
         let id = client.pending.take_if(|_| client.connection.room() > 0)?;
         let moments = &mut self.accounts.exchanges[id].moments;
-        // Of a call that goes on after a redirect, the first request counts.
+        // Of a call that goes on after a redirect, the first request counts; of a request that is
+        // sent again, the last time.
         if moments.sent_ns == 0 {
             moments.sent_ns = at_ns;
         }

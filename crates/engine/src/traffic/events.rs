@@ -122,6 +122,17 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         }
     }
 
+    /// The server takes no request on a connection any more: the one that it was opened for goes on
+    /// the next.
+    #[cold]
+    fn send_pending_again(&mut self, entry: ConnectionId) {
+        let Some(id) = self.lines.pool[entry].pending else { return };
+        if let Some(waiting) = self.lines.accounts.again(id) {
+            self.lines.pool[entry].pending = None;
+            self.users.wait(self.lines.pool.entries.user(entry), waiting);
+        }
+    }
+
     /// The server will send no more.
     fn ended(&mut self, entry: ConnectionId, at_ns: u64) {
         let user = self.lines.pool.entries.user(entry);
@@ -186,8 +197,14 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         }
         self.lines.note_reach(entry, at_ns, &after);
         let is_spent = self.lines.pool[entry].connection.state() == State::Spent;
+        if is_spent {
+            self.send_pending_again(entry);
+        }
         if after.ended > 0 || after.room || is_spent {
             self.lines.go_on(entry, at_ns, &after);
+        }
+        if self.users.has_movable() {
+            self.start_resent_on_idle(at_ns);
         }
     }
 }

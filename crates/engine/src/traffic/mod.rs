@@ -8,7 +8,7 @@ mod send;
 
 use std::sync::Arc;
 
-use plimsoll_conn::{Encoding as _, ExchangeId, Hop, Protocol, State};
+use plimsoll_conn::{Encoding as _, ExchangeId, Protocol, State};
 use plimsoll_core::outcome::Outcome;
 use plimsoll_io::{Driver, PayloadId};
 
@@ -20,7 +20,7 @@ use crate::lines::Lines;
 use crate::observer::{CpuUse, Observer};
 use crate::pool::Pool;
 use crate::source::{Prepared, Source};
-use crate::user::{Users, Waiting};
+use crate::user::{Course, Users, Waiting};
 
 /// A worker's requests on its connections.
 pub(crate) struct Traffic<D: Driver, P: Protocol> {
@@ -56,7 +56,8 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let mut accounts = Accounts::new::<S>(assignment, exchanges_max, observer);
         let stages = plan.rate.as_ref().map_or(&[][..], |profile| &profile.stages);
         accounts.observer.add_parts(prepared.endpoint_names(), stages);
-        let users = Users::new(pool.entries.users(), plan.timeout_ns);
+        let are_alike = !S::RESUMES && !plan.cookies;
+        let users = Users::new(pool.entries.users(), plan.timeout_ns, are_alike);
         let lines = Lines::new(&plan, pool, accounts, assignment.tracks_addresses);
         Self { prepared, payloads, lines, users }
     }
@@ -64,12 +65,13 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// Begins an exchange: sends its request on its connection, or opens that for it.
     #[inline]
     pub(crate) fn start(&mut self, exchange: Exchange) {
-        self.start_at(exchange.moments.started_ns, exchange, None);
+        let waiting = Waiting { exchange, hop: None, course: Course::Anew };
+        self.start_at(exchange.moments.started_ns, waiting);
     }
 
-    /// Begins an exchange at `now_ns`, of a request that may have been redirected to `hop`.
+    /// Begins the exchange of a request at `now_ns`, or goes on with it.
     #[inline]
-    fn start_at(&mut self, now_ns: u64, mut exchange: Exchange, hop: Option<Hop>) {
+    fn start_at(&mut self, now_ns: u64, Waiting { mut exchange, hop, course }: Waiting) {
         let entry = exchange.client;
         self.lines.times.progress_ns = now_ns;
         exchange.place.address = self.lines.address(entry);
@@ -79,7 +81,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         if is_open && exchange.moments.sent_ns == 0 {
             exchange.moments.sent_ns = now_ns;
         }
-        let id = self.lines.accounts.begin(exchange, hop);
+        let id = self.lines.accounts.begin(exchange, hop, course);
         if is_open {
             self.send(entry, id);
         } else {
@@ -101,26 +103,50 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     pub(crate) fn begin_at_once(&mut self, exchange: &mut Exchange) -> ExchangeId {
         self.lines.times.progress_ns = exchange.moments.started_ns;
         exchange.place.address = self.lines.address(exchange.client);
-        self.lines.accounts.begin(*exchange, None)
+        self.lines.accounts.begin(*exchange, None, Course::Anew)
     }
 
     /// Sends the requests that wait for an entry of the pool, as far as it can take them.
     #[inline]
     pub(crate) fn start_waiting(&mut self, user: u32, entry: ConnectionId, now_ns: u64) {
         while self.users.has_waiting(user, entry) && self.lines.pool.entries.can_go_on(entry) {
-            let Some(waiting) = self.users.take_waiting(user, entry) else { return };
-            let Waiting { mut exchange, hop, joins } = waiting;
+            let Some(mut waiting) = self.users.take_waiting(user, entry) else { return };
+            let exchange = &mut waiting.exchange;
             // It was due when it was asked for; what passed since is time without a connection. The
             // time is the event's and not the clock's: more bytes may have come with that event,
             // and what they answer must not have been sent after them.
             let started_ns = now_ns.max(exchange.moments.intended_ns);
-            if !joins {
+            if !waiting.course.goes_on() {
                 exchange.moments.available_ns = started_ns;
                 exchange.moments.started_ns = started_ns;
                 let recorder = self.lines.accounts.observer.recorder(exchange.measured);
-                recorder.ledger.redirects += u64::from(hop.is_some());
+                recorder.ledger.redirects += u64::from(waiting.hop.is_some());
             }
-            self.start_at(started_ns, exchange, hop);
+            self.start_at(started_ns, waiting);
+        }
+    }
+
+    /// Sends requests again on an entry of the pool, as far as it can take them: those whose own
+    /// connections are still busy with others.
+    #[cold]
+    pub(crate) fn start_resent(&mut self, entry: ConnectionId, now_ns: u64) {
+        let entries = &self.lines.pool.entries;
+        let is_next = entries.origin(entry) == 0 && entries.user(entry) < entries.active();
+        while is_next && self.lines.pool.entries.can_take(entry) {
+            let Some(mut waiting) = self.users.take_movable() else { return };
+            waiting.exchange.client = entry;
+            let started_ns = now_ns.max(waiting.exchange.moments.started_ns);
+            self.start_at(started_ns, waiting);
+        }
+    }
+
+    /// Sends requests again on connections that have been free all along.
+    #[cold]
+    pub(super) fn start_resent_on_idle(&mut self, now_ns: u64) {
+        while self.users.has_movable() {
+            let Some(idle) = self.lines.pool.entries.take_idle() else { return };
+            self.start_resent(idle.entry, now_ns);
+            self.lines.pool.entries.push_idle(idle.entry, idle.since_ns);
         }
     }
 

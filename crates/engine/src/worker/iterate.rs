@@ -13,7 +13,7 @@ use crate::exchanges::Exchange;
 use crate::id::ConnectionId;
 use crate::slots::Alike;
 use crate::source::{Answer, Reply, Request, Source, Step};
-use crate::user::Waiting;
+use crate::user::{Course, Waiting};
 
 /// When a request is sent, ns.
 #[derive(Debug, Clone, Copy)]
@@ -221,7 +221,9 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
                 exchange.place.group = entered.group.part;
             }
             if !self.traffic.lines.pool.entries.can_take(client) {
-                self.traffic.users.wait(user, Waiting { exchange, hop: None, joins: false });
+                self.traffic
+                    .users
+                    .wait(user, Waiting { exchange, hop: None, course: Course::Anew });
                 return;
             }
         }
@@ -289,7 +291,7 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         let exchange = Exchange { moments, number, measured, place, ..*first };
         let user = self.traffic.lines.pool.entries.user(index);
         self.activities[user].open += 1;
-        Some(self.traffic.lines.accounts.begin(exchange, None))
+        Some(self.traffic.lines.accounts.begin(exchange, None, Course::Anew))
     }
 }
 

@@ -99,6 +99,9 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         while let Some((index, at_ns)) = self.traffic.lines.freed.pop_front() {
             let user = self.traffic.lines.pool.entries.user(index);
             self.traffic.start_waiting(user, index, at_ns);
+            if self.traffic.users.has_movable() {
+                self.traffic.start_resent(index, at_ns);
+            }
             if !self.traffic.lines.close_if_used_up(index, at_ns) && self.stage.running {
                 self.serve(index, user, at_ns);
             }

@@ -70,7 +70,7 @@ fn run(seed: u64, draft: &Draft, endings: &[Ending]) -> (Ran, Did) {
 fn calls_count_by_the_status_that_the_server_gave() {
     let mut seen = BTreeMap::new();
     for seed in 0..100 {
-        let draft = calls(seed, 200);
+        let draft = Draft { resends: false, ..calls(seed, 200) };
         let (ran, did) = run(seed, &draft, &Ending::ALL);
         let sum = ran.sum();
         let context = || format!("seed {seed}: {:?}\n{did:?}\n{:?}", sum.ledger, sum.errors);

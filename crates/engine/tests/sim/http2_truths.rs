@@ -28,13 +28,13 @@ fn closed(streams: u32) -> Draft {
 }
 
 /// The same at a rate, in requests per second.
-fn at_rate(streams: u32, per_second: u64, duration_ns: u64) -> Draft {
+pub(crate) fn at_rate(streams: u32, per_second: u64, duration_ns: u64) -> Draft {
     let rate = Profile::constant(per_second * 1_000_000, Some(duration_ns), Arrival::Uniform);
     Draft { rate: Some(rate), duration_ns: Some(duration_ns), ..closed(streams) }
 }
 
 /// As many requests as these, however long they take.
-fn counted(streams: u32, requests: u64) -> Draft {
+pub(crate) fn counted(streams: u32, requests: u64) -> Draft {
     Draft { requests: Some(requests), duration_ns: None, ..closed(streams) }
 }
 
@@ -46,7 +46,7 @@ fn uploading(plan: Draft, bytes: u32) -> Draft {
 }
 
 /// Runs a plan with one worker over a network without faults; the client keeps all rules.
-fn run(
+pub(crate) fn run(
     plan: &Draft,
     hello: Hello,
     script: impl Fn(&Asked) -> Reply + Clone + 'static,
@@ -68,12 +68,12 @@ fn run_over(
     (ran, log)
 }
 
-fn allowing(streams: u32) -> Hello {
+pub(crate) fn allowing(streams: u32) -> Hello {
     Hello { streams, ..Hello::default() }
 }
 
 /// What went wrong, by kind.
-fn errors(sum: &Recorder) -> BTreeMap<&str, u64> {
+pub(crate) fn errors(sum: &Recorder) -> BTreeMap<&str, u64> {
     sum.errors.iter().map(|error| (&*error.kind, error.count)).collect()
 }
 
@@ -206,7 +206,8 @@ fn streams_that_idle_while_their_connection_ends_are_told() {
     assert_eq!(idle_ns(&ran), 0);
 }
 
-/// Experiment 5: what the server says that it did not process is refused, and never sent again.
+/// Experiment 5: what the server says that it did not process is refused, where it is not sent
+/// again.
 #[test]
 fn what_was_not_processed_is_refused_as_often_as_the_server_says() {
     let script = |asked: &Asked| Reply {
@@ -215,7 +216,8 @@ fn what_was_not_processed_is_refused_as_often_as_the_server_says() {
             .then_some(Change::Abrupt(asked.stream.saturating_sub(8).max(1))),
         ..Reply::ok(MS)
     };
-    let (ran, log) = run(&counted(10, 10_000), allowing(100), script);
+    let plan = Draft { resends: false, ..counted(10, 10_000) };
+    let (ran, log) = run(&plan, allowing(100), script);
     let sum = ran.sum();
     let dids = [log.did];
     assert_eq!(Fates::told(&sum.ledger), Fates::truth(&dids));
@@ -358,7 +360,7 @@ fn a_request_that_no_connection_may_carry_times_out() {
 /// The server allows none, and then leaves.
 #[test]
 fn a_request_whose_connection_takes_none_any_more_is_refused() {
-    let plan = Draft { requests_per_connection: Some(1), ..counted(1, 5) };
+    let plan = Draft { requests_per_connection: Some(1), resends: false, ..counted(1, 5) };
     let hello = Hello { then: Some((30 * MS, Change::Abrupt(0))), ..allowing(0) };
     let (ran, log) = run(&plan, hello, |_| Reply::ok(MS));
     let sum = ran.sum();

@@ -8,6 +8,7 @@ mod echo;
 mod first_requests;
 mod http2;
 mod http2_manners;
+mod http2_resent;
 mod http2_script;
 mod http2_server;
 mod http2_truths;

@@ -89,4 +89,15 @@ impl Fates {
             unfinished: 0,
         }
     }
+
+    /// Whether the tester tells this of servers that did that, where what is refused is sent again
+    /// as often as `ledger` says: until it is answered, or its time is over.
+    pub(crate) fn fits_resent(self, truth: Self, ledger: &Ledger) -> bool {
+        self.sent + ledger.resent == truth.sent
+            && self.refused == 0
+            && ledger.resent <= truth.refused
+            && self.completed <= truth.completed
+            && self.broken <= truth.broken
+            && self.completed + self.broken + self.timed_out + self.unfinished == self.sent
+    }
 }

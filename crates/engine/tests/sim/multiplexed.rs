@@ -31,6 +31,7 @@ pub(crate) fn random_plan(dice: &mut Dice) -> Draft {
         drain_ns: 1000 * MS,
         requests_per_connection: dice.chance(20).then(|| dice.between(1, 40)),
         seed: dice.between(0, 1 << 40),
+        resends: dice.chance(50),
         ..plan()
     };
     if dice.chance(60) {
@@ -111,7 +112,12 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
             assert!(did.violations.is_empty(), "{}", context());
         }
         ledger.check().unwrap_or_else(|error| panic!("{error}, {}", context()));
-        assert_eq!(Fates::told(&ledger), Fates::truth(&dids), "{}", context());
+        let truth = Fates::truth(&dids);
+        if plan.resends {
+            assert!(Fates::told(&ledger).fits_resent(truth, &ledger), "{truth:?} {}", context());
+        } else {
+            assert_eq!(Fates::told(&ledger), truth, "{}", context());
+        }
         // The run may end before the server hears of the last one.
         assert!(total(|did| did.cancelled) <= ledger.timed_out, "{}", context());
         if manners.says_goodbye == 0 && plan.requests_per_connection.is_none() {
@@ -126,7 +132,7 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
         if plan.request.body.is_none() {
             assert_eq!(bodies, 0, "{}", context());
         } else if !plan.request.expect_continue {
-            assert_eq!(bodies, ledger.sent, "{}", context());
+            assert_eq!(bodies, ledger.sent + ledger.resent, "{}", context());
         }
         assert_eq!(sum.response().count(), ledger.scheduled, "{}", context());
         assert_eq!(sum.service.count(), ledger.sent, "{}", context());
@@ -137,7 +143,7 @@ fn each_request_is_told_of_as_what_the_server_did_with_it() {
         let carried = ProtocolCounts {
             name: "toy".to_owned(),
             connections: opened,
-            sent: ledger.sent,
+            sent: ledger.sent + ledger.resent,
             completed: ledger.completed,
             ..ProtocolCounts::default()
         };
@@ -174,6 +180,7 @@ fn a_body_is_stalled_for_as_long_as_the_server_holds_it_back() {
     for seed in 0..SEEDS {
         let mut dice = Dice::new(seed);
         let mut plan = random_plan(&mut dice);
+        plan.resends = false;
         plan.request.method = "POST".to_owned();
         plan.request.body = Some(Body::new(b"{{seq}}".to_vec()));
         let window = Some(dice.between(0, 3));
@@ -221,7 +228,8 @@ fn over_a_bad_network_every_request_is_accounted_for() {
         let ledger = ran.sum().ledger;
         let total = |of: fn(&Did) -> u64| dids.iter().map(of).sum::<u64>();
         assert!(ledger.completed <= total(|did| did.answered), "seed {seed}: {ledger:?}");
-        assert!(total(|did| did.requests) <= ledger.sent, "seed {seed}: {ledger:?}");
+        let sent = ledger.sent + ledger.resent;
+        assert!(total(|did| did.requests) <= sent, "seed {seed}: {ledger:?}");
         let violations: Vec<&String> = dids.iter().flat_map(|did| &did.violations).collect();
         assert!(violations.is_empty(), "seed {seed}: {violations:?}");
     }

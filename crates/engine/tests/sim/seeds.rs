@@ -192,7 +192,9 @@ pub(crate) fn check(seed: u64, plan: &Draft, ran: &Ran, changed: bool) {
     }
     // Requests that were redirected arrive again, and belong to the same call.
     let joins = plan.redirects > 0 && plan.joins_redirects;
-    assert!(joins || ran.arrivals() as u64 <= ledger.sent + warmup_sent, "{}", context());
+    let sent = ledger.sent + ledger.resent;
+    assert!(joins || ran.arrivals() as u64 <= sent + warmup_sent, "{}", context());
+    assert!(plan.resends || ledger.resent == 0, "{}", context());
     assert!(!joins || ledger.redirects == 0, "{}", context());
     let slots = ledger.scheduled - ledger.redirects;
     if let Some(requests) = plan.requests {
@@ -213,7 +215,7 @@ pub(crate) fn check(seed: u64, plan: &Draft, ran: &Ran, changed: bool) {
     assert_eq!(total(|protocol| protocol.completed), ledger.completed, "{}", context());
     assert_eq!(total(|protocol| protocol.connections), opened, "{}", context());
     // A request whose connection could not be opened was never sent on one.
-    assert!(joins || total(|protocol| protocol.sent) <= ledger.sent, "{}", context());
+    assert!(joins || total(|protocol| protocol.sent) <= sent, "{}", context());
     if changed {
         return;
     }

@@ -125,11 +125,13 @@ pub(super) fn ledger(result: &RunResult, page: &mut String) {
     ];
     let refused = (2, "refused", ledger.refused, "the server said that it did not process it");
     let redirects = (0, "redirects", ledger.redirects, "of those that came due, after a redirect");
+    let resent = (1, "resent", ledger.resent, "sent again, as the server had not processed them");
     let (until_failed, others) = rows.split_at(5);
     let rows = until_failed
         .iter()
         .chain((ledger.refused > 0).then_some(&refused))
         .chain(others)
+        .chain((ledger.resent > 0).then_some(&resent))
         .chain((ledger.redirects > 0).then_some(&redirects))
         .map(|(depth, name, count, meaning)| {
             let name = format!("{}{name}", INDENT.to_string().repeat(*depth));

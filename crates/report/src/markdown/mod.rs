@@ -238,6 +238,7 @@ fn ledger(result: &RunResult) -> String {
         ("unfinished", ledger.unfinished),
         ("unsent", ledger.unsent),
         ("shed", ledger.shed),
+        ("sent again", ledger.resent),
         ("after redirects", ledger.redirects),
     ];
     let happened = happened.into_iter().filter(|(_, count)| *count > 0);

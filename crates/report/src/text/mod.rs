@@ -193,6 +193,9 @@ fn requests(result: &RunResult, style: Style) -> Vec<String> {
     if ledger.redirects > 0 {
         lines[0] += &format!("   {} after redirects", format_count(ledger.redirects));
     }
+    if ledger.resent > 0 {
+        lines[1] += &format!("   {} sent again", format_count(ledger.resent));
+    }
     let mut block = labelled("Requests", &lines);
     block.extend(iterations(result));
     block
