@@ -157,7 +157,10 @@ impl Arguments {
                 self.add(&["--stages", &format!("{stage}@{from_rps}..{to_rps}")]);
             }
             Need::Pipeline(depth) => self.add(&["--pipeline", &depth.to_string()]),
-            Need::Http2 { streams } => self.add(&["--http", "2", "-m", &streams.to_string()]),
+            // Experiments count what the oracle refuses.
+            Need::Http2 { streams } => {
+                self.add(&["--http", "2", "-m", &streams.to_string(), "--no-resend"]);
+            }
             Need::Grpc(rpc) => {
                 let proto = (service::PROTO_FILE.to_owned(), service::PROTO.to_owned());
                 self.add(&["--grpc", service::method(*rpc), "--proto"]);

@@ -79,6 +79,7 @@ impl Totals {
             ok: now.ok.saturating_sub(then.ok),
             failed: now.failed.saturating_sub(then.failed),
             redirects: now.redirects.saturating_sub(then.redirects),
+            resent: now.resent.saturating_sub(then.resent),
             reconnects: now.reconnects.saturating_sub(then.reconnects),
         };
         let status = self.status.iter().map(|(status, count)| {

@@ -2,7 +2,7 @@
 //! do once the connection has read.
 
 use plimsoll_conn::grpc::{CODE_OF_REFUSED, code_of_reset};
-use plimsoll_conn::{ExchangeId, Head, Progress, Response};
+use plimsoll_conn::{ExchangeId, Head, Progress, REFUSED, Response};
 use plimsoll_core::Phase;
 use plimsoll_core::outcome::Outcome;
 
@@ -223,7 +223,10 @@ impl Reading<'_> {
     /// The server has not processed a request: it waits to be sent again, if the plan wants that.
     #[cold]
     fn refused(&mut self, id: ExchangeId, kind: &'static str) {
-        if let Some(waiting) = self.accounts.again(id) {
+        // A GOAWAY with an error code is an answer: asking the same again would not mend it.
+        if kind == REFUSED
+            && let Some(waiting) = self.accounts.again(id)
+        {
             self.after.ended += 1;
             self.users.wait(self.user, waiting);
             return;

@@ -8,9 +8,8 @@ use crate::http2_script::{Asked, Change, Fate, Hello, Reply};
 use crate::http2_truths::{allowing, at_rate, counted, errors, run};
 use crate::world::{MS, S};
 
-/// A server that refuses one request in fifty, and ends connections while requests are open: what it
-/// did not process is sent again: every request is answered, counts
-/// once, and has the time since it was due.
+/// A server refuses one request in fifty, and ends connections while requests are open. Every
+/// request is answered in the end, counts once, and has the time since it was due.
 #[test]
 fn what_was_not_processed_is_sent_again_until_it_is() {
     let script = |asked: &Asked| Reply {

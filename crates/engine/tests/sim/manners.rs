@@ -90,8 +90,8 @@ impl Fates {
         }
     }
 
-    /// Whether the tester tells this of servers that did that, where what is refused is sent again
-    /// as often as `ledger` says: until it is answered, or its time is over.
+    /// Whether the tester tells this of servers that did that, where refused requests are sent
+    /// again as often as `ledger` says: until they are answered, or their time is over.
     pub(crate) fn fits_resent(self, truth: Self, ledger: &Ledger) -> bool {
         self.sent + ledger.resent == truth.sent
             && self.refused == 0
