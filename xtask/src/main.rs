@@ -1,6 +1,6 @@
-//! The project's automation: `cargo xtask tidy`, `bench`, `picture` and `dashboard`. Every task
-//! that Cargo itself does not have lives here, so that there is one place to look and nothing to
-//! install.
+//! The project's automation: `cargo xtask tidy`, `bench`, `toolchains`, `picture` and `dashboard`.
+//! Every task that Cargo itself does not have lives here, so that there is one place to look and
+//! nothing to install.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line talks")]
@@ -11,6 +11,7 @@ mod bench;
 mod dashboard;
 mod picture;
 mod tidy;
+mod toolchains;
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
@@ -18,6 +19,7 @@ usage: cargo xtask COMMAND
   tidy         check the rules of STYLE.md that a machine can check
   bench        measure plimsoll beside other tools; see `cargo xtask bench --help`
   picture      draw the report that README.md shows, from docs/pictures/report.json
+  toolchains   build and test with the least version of Rust, stable, beta and nightly
   dashboard    draw the dashboard of dist/grafana with a real run and a real Prometheus";
 
 fn main() -> ExitCode {
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::run(args.collect()),
         Some("dashboard") => dashboard::run(&args.collect::<Vec<_>>()),
         Some("picture") => picture::run(&args.collect::<Vec<_>>()),
+        Some("toolchains") => toolchains::run(),
         Some("help" | "-h" | "--help") => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
