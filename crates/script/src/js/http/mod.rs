@@ -194,6 +194,8 @@ pub struct Flow {
     authorization: String,
     fields: Fields,
     wire: Vec<u8>,
+    /// The head of the first request, once another one is on the wire.
+    first_head: Vec<u8>,
     // What has come.
     status: u16,
     status_text: String,
@@ -227,6 +229,12 @@ pub(in crate::js) fn masked(url: &str) -> String {
     [scheme, stars, &rest[user.len()..]].concat()
 }
 
+/// The head of a request on the wire, with the line that ends it.
+fn head_of(wire: &[u8]) -> &[u8] {
+    let end = wire.windows(4).position(|four| four == b"\r\n\r\n");
+    &wire[..end.map_or(wire.len(), |at| at + 4)]
+}
+
 impl Flow {
     /// One that has nothing to do.
     #[must_use]
@@ -254,6 +262,7 @@ impl Flow {
             buffer.shrink_to(KEPT_BYTES_MAX);
         }
         self.error.clear();
+        self.first_head.clear();
         (self.status, self.error_code, self.redirects) = (0, 0, 0);
         (self.onward, self.warning) = (None, None);
         (self.is_first, self.has_own_host, self.strips_credentials) = (true, true, false);
@@ -305,6 +314,10 @@ impl Flow {
     /// If it has led to none: [`complete`](Self::complete) has not said `Send`.
     pub fn advance(&mut self, request: &Request, options: &HttpOptions, now_ns: u64) -> Next {
         let onward = self.onward.take().expect("the response leads on");
+        if self.is_first {
+            let head = head_of(&self.wire);
+            self.first_head.extend_from_slice(head);
+        }
         self.is_first = false;
         self.is_redirected = !matches!(onward, Onward::Authorize(_));
         match onward {
@@ -335,6 +348,11 @@ impl Flow {
     #[must_use]
     pub fn wire(&self) -> &[u8] {
         &self.wire
+    }
+
+    /// The head of the first request on the wire, whatever it has led to; empty if none was sent.
+    fn sent_head(&self) -> &[u8] {
+        if self.first_head.is_empty() { head_of(&self.wire) } else { &self.first_head }
     }
 
     /// Whether its response has no body, whatever its head says: the method is HEAD.
@@ -430,8 +448,7 @@ impl Flow {
     /// are wanted. The body of the response is as the script gets it.
     #[must_use]
     pub fn exchange(&self, has_bodies: bool) -> [String; 2] {
-        let end = self.wire.windows(4).position(|four| four == b"\r\n\r\n");
-        let (head, body) = self.wire.split_at(end.map_or(self.wire.len(), |at| at + 4));
+        let (head, body) = self.wire.split_at(head_of(&self.wire).len());
         let body = if has_bodies { body } else { &[] };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("\r\n", "\n");
         let request = format!("Request:\n{}{}\n", text(head), text(body));
@@ -492,6 +509,7 @@ impl Flow {
             url: if self.redirects > 0 { url } else { of_response(url) },
             remote_ip: via.remote_ip,
             remote_port: via.remote_port,
+            sent_head: self.sent_head(),
             head: &self.head,
             body: &self.body,
             timings,
