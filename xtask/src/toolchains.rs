@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use cargo_metadata::MetadataCommand;
 
 const CHANNELS: [&str; 3] = ["stable", "beta", "nightly"];
-/// What is tested: the crate that builds C, which knows most of Cargo, and the one below all others.
+/// What is tested: the crate that builds C, which knows most of Cargo, and the one below all.
 const TESTED: [&str; 4] = ["-p", "plimsoll-script", "-p", "plimsoll-core"];
 
 /// Builds and tests with every compiler that is installed.

@@ -103,7 +103,8 @@ fn outermost_file(context: Context<'_>) -> Result<Option<String>, Thrown> {
     Ok(file)
 }
 
-/// The file of the function that is so many calls away on the stack; `None` if it is of no script.
+/// The file of the function at a level of the stack, 0 for the one that is running; `None` if it is
+/// of no script.
 fn file_of_caller(context: Context<'_>, level: c_int) -> Result<Option<Resolved>, Thrown> {
     // SAFETY: the context is open; the atom is given back.
     let name = unsafe {
