@@ -56,6 +56,8 @@ pub enum Doubt {
     QuickProbesOnly,
     /// The search ended before the answer was measured again.
     NotMeasuredAgain,
+    /// The answer was measured again, and that hold did not show it.
+    NotConfirmed,
     /// The answer passed a hold of its own. With the stalls that all probes have seen, it is not
     /// shown that it would pass a longer one.
     StallsUndecided,

@@ -106,6 +106,8 @@ fn side(name: &str, found: &Document) -> ContrastSide {
     let answer = &found.answer;
     let weakness = if answer.doubts.contains(&Doubt::ChangedWhileMeasured) {
         Some("the server changed while it was measured")
+    } else if answer.doubts.contains(&Doubt::NotConfirmed) {
+        Some("the rate was measured again, and that hold did not show it")
     } else if answer.doubts.contains(&Doubt::StallsUndecided) {
         Some("the rate is not shown with the stalls of the server")
     } else if answer.ending == Ending::Guessed {

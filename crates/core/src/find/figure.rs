@@ -130,6 +130,11 @@ fn doubt_cause(doubt: Doubt) -> Option<Cause> {
             "load_line_once",
             "the search ended before the load line was measured again",
         ),
+        Doubt::NotConfirmed => (
+            Verdict::Suspect,
+            "load_line_unconfirmed",
+            "the load line was measured again, and that hold did not show it",
+        ),
         Doubt::StallsUndecided => (
             Verdict::Suspect,
             "load_line_stalls",

@@ -74,6 +74,7 @@ pub(super) fn headline(found: &Document) -> (Verdict, &'static str, String) {
     };
     let look = match answer.ending {
         _ if answer.doubts.contains(&Doubt::ChangedWhileMeasured) => Verdict::Suspect,
+        _ if answer.doubts.contains(&Doubt::NotConfirmed) => Verdict::Suspect,
         _ if answer.connections_limit.is_some() => Verdict::Suspect,
         Ending::Found | Ending::AtLeast => Verdict::Valid,
         _ => Verdict::Suspect,
@@ -286,6 +287,7 @@ pub(super) fn doubt_words(doubt: Doubt) -> &'static str {
         }
         Doubt::QuickProbesOnly => "quick probes are too short to promise anything (--quick-only)",
         Doubt::NotMeasuredAgain => "the search ended before the answer was measured again",
+        Doubt::NotConfirmed => "the answer was measured again, and that hold did not show it",
         Doubt::StallsUndecided => {
             "the answer passed its own hold; with the stalls that all probes have seen, a longer \
              one may fail"

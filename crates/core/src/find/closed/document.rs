@@ -140,6 +140,7 @@ fn doubts(search: &ClosedSearch, is_answer: bool) -> Vec<Doubt> {
         (search.has_changed(), Doubt::ChangedWhileMeasured),
         (search.settings().is_quick_only, Doubt::QuickProbesOnly),
         (is_answer && !search.is_rechecked(), Doubt::NotMeasuredAgain),
+        (is_answer && search.is_unconfirmed(), Doubt::NotConfirmed),
     ]
     .into_iter()
     .filter_map(|(is_so, doubt)| is_so.then_some(doubt))

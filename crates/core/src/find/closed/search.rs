@@ -510,6 +510,15 @@ impl ClosedSearch {
         }
     }
 
+    /// Whether the answer was measured again, and that hold did not show it.
+    pub(super) fn is_unconfirmed(&self) -> bool {
+        let again = self.probes.iter().rfind(|it| {
+            it.plan.purpose == ClosedPurpose::Recheck
+                && Some(it.plan.connections) == self.best_count()
+        });
+        again.is_some_and(|it| it.judgement.outcome != Outcome::Pass)
+    }
+
     /// How a search with an answer ends.
     fn ending(&self) -> Ending {
         let best = self.best_count().unwrap_or(0);

@@ -537,6 +537,16 @@ impl Search {
         self.elapsed_ns
     }
 
+    /// Whether the answer was measured again and nothing came of it. A hold that leaves it open is
+    /// judged together with the first one ([`Self::holds_again`]).
+    fn is_unconfirmed(&self) -> bool {
+        let again = self.probes.iter().rfind(|it| {
+            matches!(it.plan.purpose, Purpose::Recheck | Purpose::AfterOverload)
+                && Some(it.plan.rate_rps) == self.best_rps()
+        });
+        again.is_some_and(|it| it.judgement.outcome == Outcome::NotMeasured)
+    }
+
     /// What readers have to know before they believe the answer.
     pub(super) fn doubts(&self, shown: Option<Shown>) -> Vec<Doubt> {
         let is_answer = shown.is_some();
@@ -547,6 +557,7 @@ impl Search {
             (is_unrecovered, Doubt::DoesNotRecover),
             (is_quick, Doubt::QuickProbesOnly),
             (is_answer && !self.is_rechecked, Doubt::NotMeasuredAgain),
+            (is_answer && self.is_unconfirmed(), Doubt::NotConfirmed),
             (shown.is_some_and(|it| it.is_doubted), Doubt::StallsUndecided),
         ]
         .into_iter()

@@ -263,6 +263,29 @@ fn a_number_that_fails_again_leaves_those_below_it() {
     assert_eq!(answer.doubts, [Doubt::ChangedWhileMeasured]);
 }
 
+/// The answer is measured again, and that hold shows nothing: the report says so.
+#[test]
+fn a_number_that_is_not_confirmed_is_in_doubt() {
+    let objectives = vec![Objective::parse("p99<10.5ms").unwrap()];
+    let mut search = ClosedSearch::new(settings(1000), objectives.clone()).unwrap();
+    let mut clients = Clients::new(Queue::new(Service::Fixed(0.001), 1), 0);
+    while let ClosedNext::Probe(plan) = search.next() {
+        let mut report = clients.probe(&plan, &objectives);
+        if plan.purpose == ClosedPurpose::Recheck {
+            report.figures = None;
+        }
+        search.told(report);
+    }
+    let answer = answer(&search);
+    assert_eq!(
+        (answer.ending, answer.connections),
+        (Ending::Found, Some(10)),
+        "{}",
+        story(&search)
+    );
+    assert_eq!(answer.doubts, [Doubt::NotConfirmed]);
+}
+
 #[test]
 fn a_tester_that_spoils_probes_is_the_limit() {
     let objectives = vec![Objective::parse("p99<10ms").unwrap()];

@@ -57,6 +57,7 @@ pub(super) fn headline(found: &ClosedDocument) -> (Verdict, &'static str, String
     };
     let look = match answer.ending {
         _ if answer.doubts.contains(&Doubt::ChangedWhileMeasured) => Verdict::Suspect,
+        _ if answer.doubts.contains(&Doubt::NotConfirmed) => Verdict::Suspect,
         Ending::Found | Ending::AtLeast => Verdict::Valid,
         _ => Verdict::Suspect,
     };
