@@ -41,7 +41,7 @@ impl Standing {
 
     fn name(self) -> &'static str {
         match self {
-            Self::Unsaid => "none",
+            Self::Unsaid => "unjudged",
             Self::Valid => "valid",
             Self::Suspect => "suspect",
             Self::Invalid => "invalid",
@@ -52,7 +52,7 @@ impl Standing {
     fn meaning(self) -> &'static str {
         match self {
             Self::Unsaid => {
-                "none: the tester does not judge itself and may have been late unnoticed; the lab \
+                "unjudged: the tester does not judge itself and may have been late unnoticed; the lab \
                  saw nothing wrong"
             }
             Self::Valid => "valid: all figures hold",
