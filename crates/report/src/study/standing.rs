@@ -52,8 +52,8 @@ impl Standing {
     fn meaning(self) -> &'static str {
         match self {
             Self::Unsaid => {
-                "unjudged: the tester does not judge itself and may have been late unnoticed; the lab \
-                 saw nothing wrong"
+                "unjudged: the tester does not judge itself and may have been late unnoticed; the \
+                 lab saw nothing wrong"
             }
             Self::Valid => "valid: all figures hold",
             Self::Suspect => {
