@@ -31,6 +31,7 @@ pub const ERROR_KINDS: [&str; 163] = [
     "request_refused",
     // The bytes are not a response.
     "malformed_head",
+    "malformed_field",
     "head_too_long",
     "too_many_headers",
     "too_many_interim",

@@ -12,6 +12,7 @@ use plimsoll_core::template::{Compiler, TableColumn, Template};
 use plimsoll_grpc::{Method, Schema};
 
 use super::error::Problem;
+use super::framing::{LENGTH, framing};
 use super::script::{Script, kind_of};
 
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
@@ -87,12 +88,11 @@ impl<'p> Writer<'p> {
         path: &str,
     ) -> Result<CompiledRequest, Problem> {
         self.compiler.begin_request();
-        let is_call = self.plan.grpc.is_some();
-        // A message says itself how long it is.
-        let framing = if is_call { Framing::AsGiven } else { framing(request)? };
         if !path.starts_with('/') && path != "*" {
             return Err(Problem::Path);
         }
+        let body = self.body(request)?;
+        let framing = framing(self.plan, request, &body)?;
         Ok(CompiledRequest {
             method: request.method.clone(),
             scheme: self.plan.endpoint.scheme.clone(),
@@ -101,7 +101,7 @@ impl<'p> Writer<'p> {
             http_minor: request.http_minor,
             fields: self.fields(request, framing)?,
             framing,
-            body: self.body(request)?,
+            body,
             takes_cookies: self.plan.cookies,
             follows_redirects: self.plan.redirects > 0,
             is_compressed: self.plan.websocket.compress,
@@ -141,7 +141,12 @@ impl<'p> Writer<'p> {
         if framing == Framing::Length {
             fields.push(Field::Length);
         }
+        let mut has_length = false;
         for (name, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
+            // A repeat was found to say the same, and one is enough (RFC 9110 section 8.6).
+            if name.eq_ignore_ascii_case(LENGTH) && std::mem::replace(&mut has_length, true) {
+                continue;
+            }
             let value = self.template(value.reveal(), Spot::Header)?;
             fields.push(Field::Given(name.clone(), value));
         }
@@ -216,28 +221,6 @@ fn method(plan: &Plan) -> Result<Option<(Method, CallKind)>, Problem> {
     let method = Schema::read(&grpc.descriptors)?.method(&grpc.method)?;
     let kind = kind_of(grpc, method.kind())?;
     Ok(Some((method, kind)))
-}
-
-/// How the end of a request's body is told.
-fn framing(request: &Request) -> Result<Framing, Problem> {
-    let has_body = request.body.is_some();
-    if request.expect_continue && has_body && request.http_minor == 0 {
-        return Err(Problem::ContinueInOldVersion);
-    }
-    let encoding = given(request, "Transfer-Encoding").filter(|coding| !coding.is_empty());
-    let last_coding = encoding.and_then(|codings| codings.rsplit(',').next());
-    let says_chunks = last_coding.is_some_and(|last| last.trim().eq_ignore_ascii_case("chunked"));
-    let length = given(request, "Content-Length");
-    if has_body && (request.chunked || says_chunks) {
-        return match (request.http_minor, length) {
-            (0, _) => Err(Problem::ChunksInOldVersion),
-            (_, Some(length)) if !length.is_empty() => Err(Problem::LengthOfChunks),
-            _ => Ok(Framing::Chunked),
-        };
-    }
-    let sends_length = has_body || matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
-    let is_added = sends_length && length.is_none() && encoding.is_none();
-    Ok(if is_added { Framing::Length } else { Framing::AsGiven })
 }
 
 /// The value that the request itself gives a field.
