@@ -7,7 +7,7 @@ use crate::phase::Phase;
 
 /// Every name. [`Recorder::error`](crate::recorder::Recorder::error) takes no other, and each has a
 /// section in `docs/errors.md` or one of its siblings.
-pub const ERROR_KINDS: [&str; 163] = [
+pub const ERROR_KINDS: [&str; 165] = [
     // The operating system refused.
     "refused",
     "reset",
@@ -23,6 +23,7 @@ pub const ERROR_KINDS: [&str; 163] = [
     "abandoned",
     // The connection ended, or the way to the server.
     "closed",
+    "close_unanswered",
     "unsolicited",
     "not_echoed",
     "cut_short",

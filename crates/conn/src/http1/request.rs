@@ -53,9 +53,10 @@ impl Ending {
         if given.any(|(_, value)| value.fixed().is_none()) {
             return Self::Varies;
         }
-        let fields = request.fields.iter().filter(
-            |field| matches!(field, Field::Given(name, _) if is_connection(name)),
-        );
+        let fields = request
+            .fields
+            .iter()
+            .filter(|field| matches!(field, Field::Given(name, _) if is_connection(name)));
         let [head, _] = write_fields(request.http_minor, fields);
         let mut bytes = Vec::new();
         head.fill(0, &mut bytes);

@@ -1,6 +1,7 @@
 //! Compiles the plan's requests: adds fields, frames bodies, parses templates, and refuses what
 //! cannot be sent.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use plimsoll_conn::grpc::timeout_value;
@@ -194,6 +195,8 @@ impl<'p> Writer<'p> {
 
     /// Compiles a text where the plan has templates, and checks what tables put into it.
     fn template(&mut self, text: &str, spot: Spot) -> Result<Template, Problem> {
+        let encoded = (spot == Spot::Path).then(|| in_ascii(text, self.plan.templates));
+        let text = encoded.as_deref().unwrap_or(text);
         if !self.plan.templates {
             return Ok(literal(text.as_bytes()));
         }
@@ -231,6 +234,33 @@ fn given<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
         .map(|(_, value)| value.reveal().as_str())
 }
 
+/// A path and query with what is beyond ASCII percent-encoded, as a request line has it (RFC 9112
+/// section 3.2, RFC 3986 section 2.5). The insides of templates stay as they are.
+fn in_ascii(text: &str, has_templates: bool) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut encoded = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let is_template = has_templates && rest.starts_with("{{");
+        let end = match (is_template, rest.find("{{").filter(|_| has_templates)) {
+            (true, _) => rest.find("}}").map_or(rest.len(), |at| at + 2),
+            (false, at) => at.unwrap_or(rest.len()),
+        };
+        let (part, after) = rest.split_at(end);
+        match is_template {
+            true => encoded.push_str(part),
+            false => part.bytes().for_each(|byte| match byte {
+                0x80.. => encoded.push_str(&format!("%{byte:02X}")),
+                _ => encoded.push(char::from(byte)),
+            }),
+        }
+        rest = after;
+    }
+    Cow::Owned(encoded)
+}
+
 fn literal(bytes: &[u8]) -> Template {
     let mut template = Template::default();
     template.push_bytes(bytes);
@@ -242,7 +272,7 @@ fn check_column(column: &TableColumn, spot: Spot) -> Result<(), Problem> {
     let (place, bad): (_, fn(u8) -> bool) = match spot {
         // Anything may stand in a body.
         Spot::Body => return Ok(()),
-        Spot::Path => ("a path", |byte| byte <= b' ' || byte == 0x7f || byte == b'#'),
+        Spot::Path => ("a path", |byte| byte <= b' ' || byte >= 0x7f || byte == b'#'),
         Spot::Header => ("a header", |byte| (byte < b' ' && byte != b'\t') || byte == 0x7f),
     };
     for (index, value) in column.values().enumerate() {
@@ -257,6 +287,7 @@ fn check_column(column: &TableColumn, spot: Spot) -> Result<(), Problem> {
                 b'\r' | b'\n' => "a line break",
                 b' ' => "a space: write %20",
                 b'#' => "a '#', which ends a path: write %23",
+                0x80.. => "a character beyond ASCII, and 'raw' does not encode it",
                 _ => "a control character",
             },
         });

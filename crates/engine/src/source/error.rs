@@ -102,7 +102,9 @@ pub enum Problem {
     #[error("a chunked body has no Content-Length: take the header or the chunks away")]
     LengthOfChunks,
     /// A server would take the rest for another request (RFC 9112 section 11.2).
-    #[error("its Content-Length is '{length}' and its body has {bytes} bytes: leave the header out")]
+    #[error(
+        "its Content-Length is '{length}' and its body has {bytes} bytes: leave the header out"
+    )]
     OtherLength {
         /// What the field says.
         length: String,

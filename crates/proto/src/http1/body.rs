@@ -85,7 +85,9 @@ impl Message {
                 return Err(self.fail(DecodeError::BodyTooLong));
             }
             BodyLength::Known(length) => Phase::Length(length),
-            BodyLength::Chunked => Phase::Chunked(Chunked::new(limits.body_bytes, self.takes_folds)),
+            BodyLength::Chunked => {
+                Phase::Chunked(Chunked::new(limits.body_bytes, self.takes_folds))
+            }
             BodyLength::UntilClose => Phase::UntilClose(limits.body_bytes),
         };
         Ok(head_bytes)

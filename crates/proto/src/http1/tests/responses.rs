@@ -312,12 +312,7 @@ fn folded_fields() {
             Plain,
             b"HTTP/1.1 103 Early\r\nLink: a\r\n b: c\r\n\r\nHTTP/1.1 200 OK\r\n\
               Content-Length: 0\r\n\r\n",
-            &[
-                "interim 103",
-                "head 200 1.1 Known(0) [Content-Length=0]",
-                "end keep-alive",
-                "idle",
-            ],
+            &["interim 103", "head 200 1.1 Known(0) [Content-Length=0]", "end keep-alive", "idle"],
         ),
         // Others may see no length there, or a shorter one.
         (
