@@ -130,13 +130,13 @@ fn replace(path: &Path, document: impl FnOnce(&mut dyn Write) -> io::Result<()>)
         fs::rename(&part, path)
     })();
     if written.is_err() {
-        // Half a document helps nobody, and why there is none is told already.
+        // Half a document is of no use, and why there is none is told already.
         let _ = fs::remove_file(&part);
     }
     written
 }
 
-/// Opens a pipe that somebody reads. Without a reader, opening it would wait for one.
+/// Opens a pipe that another program reads. Without a reader, opening it would wait for one.
 fn open_pipe(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = match OpenOptions::new().write(true).custom_flags(flags).open(path) {

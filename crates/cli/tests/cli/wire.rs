@@ -82,7 +82,7 @@ fn a_length_that_is_not_the_bodys_is_refused_before_the_load() {
         &["run", "-n", "1", "-b", "hello", "-H", "Transfer-Encoding: gzip"],
         &["run", "-n", "1", "-b", "hello", "--http", "2", "-H", "Content-Length: 3"],
         &["request", "-b", "hello", "-H", "Content-Length: 3"],
-        &["find", "--gate", "p99<1s", "-b", "hello", "-H", "Content-Length: 3"],
+        &["find", "--slo", "p99<1s", "-b", "hello", "-H", "Content-Length: 3"],
         &["ab", "-n", "1", "-p", body, "-H", "Content-Length: 3"],
         &["fortio", "load", "-n", "1", "-payload", "hello", "-H", "Content-Length: 3"],
     ] {
@@ -102,8 +102,7 @@ fn a_length_that_is_not_the_bodys_is_refused_before_the_load() {
 fn a_folded_field_is_one_line_and_a_wrong_one_is_shown() {
     let folded = "HTTP/1.1 200 OK\r\nX-A: one\r\n\ttwo\r\nContent-Length: 2\r\n\r\nok";
     let peer = Peer::answering(move |_| Answer::Say(folded));
-    let report =
-        measure(&["-n", "3", "-c", "1", "--expect", "header=X-A: one two", &peer.url("/")]);
+    let report = measure(&["-n", "3", "-c", "1", "--expect", "header:X-A=one two", &peer.url("/")]);
     assert_eq!(report.ledger(["ok", "failed", "broken"]), [3, 0, 0]);
     let wrong = "HTTP/1.1 200 OK\r\nX-\x1b[2JA : secret\r\nContent-Length: 2\r\n\r\nok";
     let peer = Peer::answering(move |_| Answer::Say(wrong));

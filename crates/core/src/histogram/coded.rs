@@ -1,5 +1,5 @@
-//! Reads HdrHistogram's V2 encoding from documents, which anybody may have written: what it claims
-//! and what it inflates to is looked at before any memory is given to it.
+//! Reads HdrHistogram's V2 encoding from documents, which may come from a stranger: what it
+//! claims and what it inflates to is looked at before any memory is given to it.
 
 use std::io::{Cursor, Read as _};
 

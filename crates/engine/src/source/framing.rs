@@ -6,7 +6,7 @@
 
 use plimsoll_conn::{Framing, RequestBody};
 use plimsoll_core::Plan;
-use plimsoll_core::plan::Request;
+use plimsoll_core::plan::{HttpVersion, Request};
 
 use super::error::Problem;
 
@@ -37,7 +37,9 @@ pub(super) fn framing(
         return as_given(lengths, body);
     }
     let is_taken_away = request.values(LENGTH).next().is_some();
-    if is_taken_away && fixed_bytes(body) != Some(0) {
+    // HTTP/2 frames a body whatever its fields say.
+    let is_framed = plan.http_version == HttpVersion::Http2;
+    if is_taken_away && !is_framed && fixed_bytes(body) != Some(0) {
         return Err(Problem::NoLength);
     }
     let sends_length = has_body || matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");

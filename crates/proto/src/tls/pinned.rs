@@ -1,8 +1,8 @@
 //! Trusts what a file of authorities names: certificates that one of them signed, and each of them
-//! itself as the server's own. A certificate that `openssl req -x509` makes is an authority's by its
-//! form (CA:TRUE) and a server's by its use, and its owner trusts it by naming it. webpki takes no
-//! authority's certificate for a server's, so this case is judged here: by the server's name and the
-//! time, since who is named needs no signature of another.
+//! itself as the server's own. A certificate that `openssl req -x509` makes is an authority's by
+//! its form (CA:TRUE) and a server's by its use, and its owner trusts it by naming it. webpki takes
+//! no authority's certificate for a server's, so this case is judged here: by the server's name and
+//! the time, since who is named needs no signature of another.
 //!
 //! Absent on purpose: the public authorities, none of which is a server.
 
@@ -17,7 +17,8 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
 /// Whether an error says that a certificate would be fine if it were no authority's.
 pub(super) fn is_of_authority(error: &CertificateError) -> bool {
-    matches!(error, CertificateError::Other(error) if error.to_string().contains("CaUsedAsEndEntity"))
+    let CertificateError::Other(error) = error else { return false };
+    error.to_string().contains("CaUsedAsEndEntity")
 }
 
 /// Trusts authorities, and what they signed.
