@@ -126,6 +126,7 @@ impl ConnectionFlags {
                 ProxyProtocolFlag::V2 => ProxyProtocol::V2,
             }),
             first_address_only: false,
+            outlives_close: false,
             dns_refresh_ns: Some(self.dns_refresh).filter(|every_ns| *every_ns > 0),
         }
     }

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use plimsoll_dialect::k6::ExitCode as K6;
+use plimsoll_report::escaped;
 
 use crate::message;
 
@@ -48,6 +49,8 @@ pub(crate) enum Exit {
     CouldNotRun(String),
     /// It was asked for wrongly: one line, code 2.
     Usage(String),
+    /// How to begin: several lines of our own, code 2.
+    Introduction(&'static str),
     /// Text that was asked for (help, version), code 0.
     Text(String),
 }
@@ -58,15 +61,24 @@ impl Exit {
         match self {
             Self::CouldNotRun(text) => Self::CouldNotRun(change(text)),
             Self::Usage(text) => Self::Usage(change(text)),
-            Self::Text(text) => Self::Text(text),
+            Self::Introduction(_) | Self::Text(_) => self,
+        }
+    }
+
+    /// What it says.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::CouldNotRun(text) | Self::Usage(text) | Self::Text(text) => text,
+            Self::Introduction(text) => text.to_owned(),
         }
     }
 
     /// Says why and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
         match self {
-            Self::CouldNotRun(text) => complain(&text, COULD_NOT_RUN),
-            Self::Usage(text) => complain(&text, USAGE),
+            Self::CouldNotRun(text) => complain(&escaped(&text), COULD_NOT_RUN),
+            Self::Usage(text) => complain(&escaped(&text), USAGE),
+            Self::Introduction(text) => complain(text, USAGE),
             Self::Text(text) => print(&text),
         }
     }

@@ -10,6 +10,7 @@ mod conformance_args;
 mod connection_args;
 mod demo;
 mod demo_story;
+mod destination;
 mod dialects;
 mod doctor;
 mod document;
@@ -73,6 +74,7 @@ use exit::Exit;
 use load::Load;
 
 fn main() -> ExitCode {
+    signals::outlive_limits();
     let outcome = match command_line::parse(std::env::args_os()) {
         Ok(Given::Command(command)) => carry_out(command),
         Ok(Given::Runs(runs)) => plan_file::execute(&runs),

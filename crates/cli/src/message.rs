@@ -2,14 +2,23 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use plimsoll_report::escaped;
 use plimsoll_report::text::wrap;
 
 use crate::terminal::columns_of_stderr;
 
-/// Writes a message to stderr. A closed stderr is no reason to stop.
+/// Writes a message to stderr. What of it a terminal could take for something other than text is
+/// escaped, since messages repeat what files, servers and users said. A closed stderr is no reason
+/// to stop.
 pub(crate) fn show(text: &str) {
     let columns = io::stderr().is_terminal().then(columns_of_stderr);
-    let _ = writeln!(io::stderr(), "{}", broken(&without_error_numbers(text), columns));
+    let text = shown(&without_error_numbers(text));
+    let _ = writeln!(io::stderr(), "{}", broken(&text, columns));
+}
+
+/// A message with each of its lines escaped.
+pub(crate) fn shown(text: &str) -> String {
+    text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
 /// The standard library ends the text of a system's error in ` (os error 2)`, which tells a reader

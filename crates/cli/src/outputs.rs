@@ -1,4 +1,4 @@
-//! Where reports go. Every file is opened before the load starts, so that a path that cannot be
+//! Where reports go. Every file is looked at before the load starts, so that a path that cannot be
 //! written costs a second and not a whole run.
 
 use std::fs::{self, File, OpenOptions};
@@ -14,6 +14,7 @@ use plimsoll_report::{
     Clock, csv, hgrm, hlog, html, json, junit, markdown, repeats, text, timeseries,
 };
 
+use crate::destination::Destination;
 use crate::exit::Exit;
 use crate::output_args::{Format, OutputFlags};
 use crate::terminal::{columns, has_color};
@@ -21,7 +22,15 @@ use crate::terminal::{columns, has_color};
 /// A report and where it goes; `None` is stdout.
 struct Output {
     format: Format,
-    file: Option<(String, File)>,
+    file: Option<(String, Place)>,
+}
+
+/// A file that a report goes to.
+enum Place {
+    /// One that the report takes the place of.
+    Whole(Destination),
+    /// One that it is added to.
+    Shared(File),
 }
 
 /// Where the points of a series go, with its name.
@@ -53,7 +62,7 @@ impl Outputs {
         let format = flags.format.unwrap_or(Format::Text);
         match &flags.output {
             _ if has_report_on_stdout(flags) => outputs.push(Output { format, file: None }),
-            Some(path) => outputs.push(Output { format, file: open(path)? }),
+            Some(path) => outputs.push(Output { format, file: place(format, path)? }),
             None => {}
         }
         let extra = [
@@ -66,7 +75,7 @@ impl Outputs {
         ];
         for (format, path) in extra {
             if let Some(path) = path {
-                outputs.push(Output { format, file: open(path)? });
+                outputs.push(Output { format, file: place(format, path)? });
             }
         }
         let timeseries = flags.timeseries.as_deref().map(series).transpose()?;
@@ -220,13 +229,26 @@ pub(crate) fn check_stdout(flags: &OutputFlags, summary: Option<&Path>) -> Resul
     Err(Exit::Usage(text))
 }
 
-/// Opens a file; `None` for `-`, which is stdout.
+/// Looks whether a report can be written; `None` for `-`, which is stdout.
+fn place(format: Format, path: &Path) -> anyhow::Result<Option<(String, Place)>> {
+    // The steps of a job share one summary.
+    if format == Format::Github {
+        return Ok(open(path)?.map(|(name, file)| (name, Place::Shared(file))));
+    }
+    if is_stdout(path) {
+        return Ok(None);
+    }
+    let name = path.display().to_string();
+    let opened = Destination::open(path).with_context(|| format!("cannot write '{name}'"))?;
+    Ok(Some((name, Place::Whole(opened))))
+}
+
+/// Opens a file that is written to as it is; `None` for `-`, which is stdout.
 fn open(path: &Path) -> anyhow::Result<Option<(String, File)>> {
     if is_stdout(path) {
         return Ok(None);
     }
     let name = path.display().to_string();
-    // What an earlier run left stays until there is something to put in its place.
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(false).open(path);
     file.map(|file| Some((name.clone(), file))).with_context(|| format!("cannot write '{name}'"))
@@ -256,13 +278,10 @@ fn empty(file: &File) -> io::Result<()> {
 
 fn write(output: Output, report: impl Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     match output.file {
-        Some((_, mut file)) => {
-            if output.format == Format::Github {
-                // The steps of a job share one summary. A pipe has no end to go to.
-                let _ = file.seek(SeekFrom::End(0));
-            } else {
-                empty(&file)?;
-            }
+        Some((_, Place::Whole(destination))) => destination.write(report),
+        Some((_, Place::Shared(mut file))) => {
+            // A pipe has no end to go to.
+            let _ = file.seek(SeekFrom::End(0));
             let mut out = BufWriter::new(file);
             report(&mut out)?;
             out.flush()

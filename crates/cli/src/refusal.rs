@@ -27,7 +27,7 @@ pub(crate) fn refusal(error: &clap::Error, words: &[impl AsRef<OsStr>]) -> Exit 
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             Exit::Text(error.render().to_string())
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Exit::Usage(FIRST_STEPS.to_owned()),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Exit::Introduction(FIRST_STEPS),
         _ => {
             let command = command_of(words);
             let is_of_run = ["run", "find", "request"].contains(&command.get_name());
@@ -197,7 +197,7 @@ mod tests {
             std::iter::once("plimsoll").chain(arguments.iter().copied()).collect();
         let error = definition().try_get_matches_from(&words).expect_err("it cannot be read");
         match refusal(&error, &words) {
-            Exit::Usage(text) => text,
+            exit @ (Exit::Usage(_) | Exit::Introduction(_)) => exit.into_text(),
             other => panic!("{other:?}"),
         }
     }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
+use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
@@ -79,6 +80,13 @@ impl Caught {
     pub(crate) fn code_but_of_interrupt(&self) -> Option<ExitCode> {
         self.code().filter(|_| SEEN.load(Ordering::SeqCst) != SIGINT)
     }
+}
+
+/// Has a write beyond the limit of a file's size (`ulimit -f`) fail, which is told, where a signal
+/// would end the program.
+pub(crate) fn outlive_limits() {
+    // Without the handler, the signal does what it does otherwise.
+    let _ = flag::register(Signal::XFSZ.as_raw(), Arc::default());
 }
 
 /// Ends the program at once, for what is called at the second signal.

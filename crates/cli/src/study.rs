@@ -1,7 +1,6 @@
 //! The reports of a study: written beside it after a lab, or again from its document.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -10,6 +9,7 @@ use plimsoll_report::json;
 use plimsoll_report::study::{csv, html, markdown, text};
 use plimsoll_report::text::Style;
 
+use crate::destination;
 use crate::exit::{self, Exit};
 use crate::output_args::{Format, OutputFlags};
 use crate::outputs::{check_stdout, has_report_on_stdout, is_stdout};
@@ -25,9 +25,9 @@ pub(crate) const BESIDE: [(&str, Format); 3] =
 /// The file cannot be written, or the format is not of studies.
 pub(crate) fn write_file(study: &Study, format: Format, path: &Path) -> Result<(), Exit> {
     let name = || format!("'{}'", path.display());
-    let mut file = BufWriter::new(File::create(path).with_context(name)?);
-    write(study, format, Style { color: false, width: columns(false) }, &mut file)?;
-    Ok(file.flush().with_context(name)?)
+    let mut report = Vec::new();
+    write(study, format, Style { color: false, width: columns(false) }, &mut report)?;
+    Ok(destination::write(path, &report).with_context(name)?)
 }
 
 /// Writes a report to stdout.

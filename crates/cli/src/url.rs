@@ -1,6 +1,7 @@
 //! URLs of the command line.
 
-use http::Uri;
+use std::net::Ipv6Addr;
+
 use plimsoll_core::plan::Endpoint;
 use plimsoll_core::secret::Masks;
 
@@ -57,31 +58,62 @@ fn parse_of(schemes: &[(&str, u16)], text: &str) -> Result<Endpoint, String> {
     let after_host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(after_host);
     let path = path.split('#').next().unwrap_or_default();
-    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     if authority.contains('@') {
         return Err(format!("'{shown}': give credentials with --basic USER:PASS, not here"));
     }
     let malformed = |why: &str| format!("'{shown}' is not a URL: {why}");
-    if authority.is_empty() {
-        return Err(malformed("it has no host"));
+    let (host, port) = host_and_port(authority).map_err(malformed)?;
+    let host_at = text.len() - rest.len();
+    let odd_in_host = odd(host, |c| c.is_ascii_alphanumeric() || IN_NAMES.contains(c));
+    let in_host = odd_in_host.map(|(at, c)| (host_at + at, c, "give a name or an address"));
+    let odd_in_path = odd(&without_templates(path), |c| !c.is_whitespace() && !c.is_control());
+    let in_path = odd_in_path.map(|(at, c)| (host_at + after_host + at, c, "percent-encode it"));
+    // An address in brackets was read as one.
+    if let Some((at, c, advice)) = in_host.filter(|_| !host.contains(':')).or(in_path) {
+        let character = text[..at].chars().count() + 1;
+        let what = format!("it has '{}' as character {character}: {advice}", c.escape_debug());
+        return Err(malformed(&what));
     }
-    let uri: Uri = Uri::builder()
-        .scheme(scheme.as_str())
-        .authority(authority)
-        .path_and_query(without_templates(&path))
-        .build()
-        .map_err(|error| malformed(&error.to_string()))?;
-    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-    if host.is_empty() {
-        return Err(malformed("it has no host"));
-    }
-    let has_port = authority.rsplit_once(':').filter(|(_, port)| !port.contains(']'));
-    let port = match (uri.port_u16(), has_port) {
-        (Some(0), _) | (None, Some(_)) => return Err(malformed("the port is not 1 to 65535")),
-        (Some(port), _) => port,
-        (None, None) => *own_port,
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    let port = port.unwrap_or(*own_port);
+    Ok(Endpoint { scheme, host: host.to_owned(), port, path: path.into() })
+}
+
+/// Beside letters and digits, what may stand in a host's name: unreserved and sub-delims (RFC 3986
+/// section 3.2.2).
+const IN_NAMES: &str = "-._~!$&'()*+,;=%";
+
+/// The host, without brackets, and its port. An empty port is the scheme's own (RFC 3986 section
+/// 6.2.3).
+fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (address, port) = rest.split_once(']').ok_or("a bracket is not closed")?;
+            address
+                .parse::<Ipv6Addr>()
+                .map_err(|_| "what is in brackets is not an IPv6 address")?;
+            match port.strip_prefix(':') {
+                Some(port) => (address, port),
+                None if port.is_empty() => (address, ""),
+                None => return Err("something stands between the host and the port"),
+            }
+        }
+        None => authority.split_once(':').unwrap_or((authority, "")),
     };
-    Ok(Endpoint { scheme, host, port, path: path.into() })
+    if host.is_empty() {
+        return Err("it has no host");
+    }
+    let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
+    match port.parse().ok().filter(|port| is_number && *port > 0) {
+        Some(port) => Ok((host, Some(port))),
+        None if port.is_empty() => Ok((host, None)),
+        None => Err("the port is not 1 to 65535"),
+    }
+}
+
+/// The first character that may not stand in a text, and where it stands, in bytes.
+fn odd(text: &str, may_stand: impl Fn(char) -> bool) -> Option<(usize, char)> {
+    text.char_indices().find(|(_, c)| !may_stand(*c))
 }
 
 /// What to do with a text without a scheme. It is repeated if it can't hold a password: where one
@@ -97,13 +129,15 @@ fn without_scheme(text: &str) -> String {
     }
 }
 
-/// A path with what templates fill taken out, which need not look like a path.
+/// A path with what templates fill blotted out, which need not look like a path. Its characters
+/// stand where they stood.
 fn without_templates(path: &str) -> String {
     let mut kept = String::new();
     let mut rest = path;
     while let Some((before, opened)) = rest.split_once("{{") {
-        let Some((_, after)) = opened.split_once("}}") else { break };
+        let Some((inside, after)) = opened.split_once("}}") else { break };
         kept.push_str(before);
+        kept.push_str(&"x".repeat(inside.len() + 4));
         rest = after;
     }
     kept + rest
@@ -123,6 +157,10 @@ mod tests {
             ("https://a.example/x", "a.example", 443, "/x"),
             ("http://a.example/%20", "a.example", 80, "/%20"),
             ("http://a/{{random 1 9}}/{{seq}}", "a", 80, "/{{random 1 9}}/{{seq}}"),
+            ("http://a:/", "a", 80, "/"),
+            ("https://[::1]:?q", "::1", 443, "/?q"),
+            ("http://a/\"<|>^`{}?f={\"a\":1}\\", "a", 80, "/\"<|>^`{}?f={\"a\":1}\\"),
+            ("http://a/ü?k=日", "a", 80, "/ü?k=日"),
         ];
         for (text, host, port, path) in cases {
             let endpoint = parse(text).unwrap();
@@ -177,11 +215,25 @@ mod tests {
             "http://a/{{random 1 9",
             "http://[::1",
             "http://u:p@a/",
-            "http://a:/",
+            "http://[::1]x/",
+            "http://[a]/",
+            "http://a:+1/",
+            "http://:80/",
+            "http://a b/",
         ];
         for text in cases {
             let error = parse(text).unwrap_err();
             assert!(!error.contains('\n') && error.len() > text.len(), "{text}: {error}");
+        }
+        for (text, says) in [
+            ("http://a/{{seq}}ü b", "it has ' ' as character 18: percent-encode it"),
+            ("http://a/x?y=\u{1b}[2J", "it has '\\u{1b}' as character 14: percent-encode it"),
+            ("http://a?b=\u{a0}", "it has '\\u{a0}' as character 12: percent-encode it"),
+            ("http://ü.example/", "it has 'ü' as character 8: give a name or an address"),
+            ("http://a\"b/", "it has '\\\"' as character 9: give a name or an address"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.ends_with(says), "{text}: {error}");
         }
         let error = parse("127.0.0.1:80/x").unwrap_err();
         assert_eq!(error, "'127.0.0.1:80/x' has no scheme: write http://127.0.0.1:80/x");

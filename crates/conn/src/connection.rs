@@ -308,6 +308,19 @@ impl<P: Protocol> Connection<P> {
         self.protocol.cancel(exchange, &mut scratch.frames)
     }
 
+    /// Begins to part from the server, which answers when it has read all that was sent; what is to
+    /// be sent for that stands in `scratch`. `false`: there is no answer to wait for, and the
+    /// connection can be closed.
+    pub fn part(&mut self, scratch: &mut Scratch) -> bool {
+        self.state() == State::Open && self.protocol.part(&mut scratch.frames)
+    }
+
+    /// Whether the server has answered that.
+    #[must_use]
+    pub fn has_parted(&self) -> bool {
+        self.protocol.has_parted()
+    }
+
     /// Sends what is to go on the wire; gives its length before TLS or, with TLS, behind it.
     #[inline]
     fn transmit<D: Driver>(

@@ -170,6 +170,17 @@ pub trait Protocol: fmt::Debug {
     /// before it lets the peer send more.
     fn release(&mut self, _exchange: ExchangeId, _bytes: u32, _out: &mut Vec<u8>) {}
 
+    /// Begins to part from the peer, where nothing else would tell whether it has read all that was
+    /// sent: writes what it answers when it has. `false`: there is no answer to wait for.
+    fn part(&mut self, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    /// Whether the peer has answered that.
+    fn has_parted(&self) -> bool {
+        false
+    }
+
     /// Gives up on one exchange and goes on with the others. `false`: this protocol can't; the
     /// connection has to be closed.
     fn cancel(&mut self, exchange: ExchangeId, out: &mut Vec<u8>) -> bool;

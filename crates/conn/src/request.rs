@@ -309,7 +309,7 @@ pub(crate) fn push_target(out: &mut Vec<u8>, path: &str) {
         out.push(b'/');
     }
     for &byte in path.as_bytes() {
-        if byte > b' ' && byte != 0x7f {
+        if byte > b' ' && byte < 0x7f {
             out.push(byte);
         } else {
             let digit = |nibble: u8| HEX[usize::from(nibble)];

@@ -7,7 +7,7 @@ use crate::phase::Phase;
 
 /// Every name. [`Recorder::error`](crate::recorder::Recorder::error) takes no other, and each has a
 /// section in `docs/errors.md` or one of its siblings.
-pub const ERROR_KINDS: [&str; 163] = [
+pub const ERROR_KINDS: [&str; 165] = [
     // The operating system refused.
     "refused",
     "reset",
@@ -23,6 +23,7 @@ pub const ERROR_KINDS: [&str; 163] = [
     "abandoned",
     // The connection ended, or the way to the server.
     "closed",
+    "close_unanswered",
     "unsolicited",
     "not_echoed",
     "cut_short",
@@ -31,6 +32,7 @@ pub const ERROR_KINDS: [&str; 163] = [
     "request_refused",
     // The bytes are not a response.
     "malformed_head",
+    "malformed_field",
     "head_too_long",
     "too_many_headers",
     "too_many_interim",

@@ -8,6 +8,8 @@
 //! Absent on purpose: any correction for coordinated omission. The engine measures from the
 //! intended time, so there is nothing to synthesise.
 
+mod coded;
+
 use std::io::Cursor;
 
 use base64::Engine as _;
@@ -391,9 +393,7 @@ impl TryFrom<Document> for Histogram {
 
     fn try_from(document: Document) -> Result<Self, DocumentError> {
         let bytes = BASE64.decode(&document.hdr)?;
-        let decoded: Hdr<u64> = Deserializer::new()
-            .deserialize(&mut Cursor::new(bytes))
-            .map_err(|e| DocumentError::Hdr(e.to_string()))?;
+        let decoded = coded::read(&bytes).map_err(DocumentError::Hdr)?;
         let mut histogram = Self::from_decoded(&decoded);
         if histogram.count() > DOCUMENT_COUNT_MAX {
             return Err(DocumentError::TooMany(histogram.count()));

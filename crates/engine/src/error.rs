@@ -170,6 +170,8 @@ pub(crate) const NO_PORTS: &str = "no_ports";
 pub(crate) const NO_FILES: &str = "no_files";
 /// The plan's timeout passed.
 pub(crate) const TIMEOUT: &str = "timeout";
+/// The server did not say that it has read all.
+pub(crate) const CLOSE_UNANSWERED: &str = "close_unanswered";
 /// What was open on a connection that was closed because another request on it timed out.
 pub(crate) const ABANDONED: &str = "abandoned";
 /// What a report says of requests that the server has not processed.

@@ -5,6 +5,7 @@
 //! It does not reveal how long an answer is valid, so a thread that no request waits for asks again
 //! at intervals (`dns_refresh_ns`).
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +23,9 @@ use crate::routes::cross;
 /// How long an address may take to answer when it is one of several.
 const PROBE_LIMIT_NS: u64 = 2_000_000_000;
 
+/// The name of this host, which often stands for an address that nobody serves (`::1`).
+const LOCALHOST: &str = "localhost";
+
 /// Whom to connect to.
 #[derive(Debug, Clone)]
 pub(crate) struct Lookup {
@@ -31,7 +35,7 @@ pub(crate) struct Lookup {
     /// Not to be looked up.
     fixed: Option<Vec<Address>>,
     sources: Vec<IpAddr>,
-    /// Addresses that did not answer at the start.
+    /// Addresses that were left out at the start.
     dead: Vec<Address>,
 }
 
@@ -54,7 +58,7 @@ impl Lookup {
 
     /// Whether another lookup could give another answer.
     pub(crate) fn can_change(&self) -> bool {
-        self.is_of_a_name() && self.host != "localhost"
+        self.is_of_a_name() && !self.host.eq_ignore_ascii_case(LOCALHOST)
     }
 
     /// Whether a name has to be looked up.
@@ -71,7 +75,7 @@ impl Lookup {
         }
     }
 
-    /// The addresses, but for those known not to answer.
+    /// The addresses, but for those that were left out.
     ///
     /// # Errors
     /// When the name has none.
@@ -91,21 +95,36 @@ impl Lookup {
         Ok(addresses)
     }
 
-    /// Leaves out, where there are several, addresses that take no connection: a name often stands
-    /// for one that nobody serves (`localhost` for `::1`, say). A server may count connections, so
-    /// one is spent on this only where there is a choice.
+    /// Leaves out, of several addresses, those that no client of this host would use: the one of
+    /// `localhost` that nobody serves, and those of a family that the host has no way to. A client
+    /// that takes the first address that answers (`takes_first`) leaves out all that do not.
+    ///
+    /// Other addresses stay, whether they answer or not: a name that stands for two servers, one of
+    /// which is gone, is half gone for its users. So do those that the plan itself gives.
     ///
     /// # Errors
     /// When none of several answers.
-    pub(crate) fn leave_out_dead(&mut self, addresses: &mut Vec<Address>) -> Result<(), RunError> {
+    pub(crate) fn leave_out_dead(
+        &mut self,
+        addresses: &mut Vec<Address>,
+        takes_first: bool,
+    ) -> Result<(), RunError> {
         let tcp: Vec<SocketAddr> = addresses.iter().filter_map(tcp).collect();
         if addresses.len() < 2 || tcp.len() < addresses.len() {
             return Ok(());
         }
+        let is_local = self.host.eq_ignore_ascii_case(LOCALHOST);
+        let is_mixed = tcp.iter().any(|to| to.is_ipv4() != tcp[0].is_ipv4());
+        let may_be_unused = self.fixed.is_none() && (is_local || is_mixed);
+        // A server may count connections, so one is spent on this only where it decides something.
+        if !takes_first && !may_be_unused {
+            return Ok(());
+        }
+        let is_unused = |error: &io::Error| takes_first || is_local || has_no_way(error);
         let mut answers = reachable(&tcp, PROBE_LIMIT_NS).into_iter();
         let mut first_error = None;
         addresses.retain(|address| match answers.next() {
-            Some(Err(error)) => {
+            Some(Err(error)) if is_unused(&error) => {
                 first_error.get_or_insert(error);
                 self.dead.push(address.clone());
                 false
@@ -119,6 +138,11 @@ impl Lookup {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The addresses that were left out, for people.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        self.dead.iter().map(ToString::to_string).collect()
     }
 
     /// The ways to the addresses.
@@ -157,6 +181,11 @@ impl Lookup {
             }
         }
     }
+}
+
+/// Whether this host has no way to addresses of that family at all.
+fn has_no_way(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NetworkUnreachable | io::ErrorKind::AddrNotAvailable)
 }
 
 /// The same routes; resolvers give them in any order.

@@ -128,8 +128,9 @@ fn carry_out(
     let member = company.member;
     let mut lookup = Lookup::of(plan);
     let (mut addresses, dns) = timed(&lookup)?;
-    lookup.leave_out_dead(&mut addresses)?;
-    if plan.transport.first_address_only {
+    let takes_first = plan.transport.first_address_only;
+    lookup.leave_out_dead(&mut addresses, takes_first)?;
+    if takes_first {
         addresses.truncate(1);
     }
     let routes = lookup.routes(&addresses)?;
@@ -206,7 +207,9 @@ fn carry_out(
     let changes = control.take_changes();
     let script_stopped = interrupters.iter().any(Interrupter::is_interrupted);
     let driver = ready.driver;
-    let gathered = Gathered { records, series, dns, driver, started_at, changes, script_stopped };
+    let left_out = lookup.left_out();
+    let gathered =
+        Gathered { records, series, dns, driver, started_at, changes, script_stopped, left_out };
     let result = assemble(&plan, &environment, gathered, &watch)?;
     Ok((result, scripts.into_iter().flatten().collect()))
 }

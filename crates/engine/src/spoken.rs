@@ -19,7 +19,8 @@ pub trait Spoken: Protocol<Encoding: 'static> + 'static {
 impl Spoken for Http1 {
     fn settings(assignment: &Assignment<Self::Encoding>) -> Http1Settings {
         let pipeline = assignment.plan().pipeline as usize;
-        Http1Settings { pipeline, limits: Limits::default() }
+        let outlives_close = assignment.plan().transport.outlives_close;
+        Http1Settings { pipeline, limits: Limits::default(), outlives_close }
     }
 }
 

@@ -314,6 +314,24 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
 }
 
+/// The same for what is to be read back: everything harmful is escaped, as `\\x1b` and `\\u{202e}`;
+/// the end of a line too, so that nothing foreign begins a line of its own.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    text.chars().for_each(|letter| push_escaped(letter, &mut shown));
+    shown
+}
+
+/// Appends a character, escaped where a terminal could take it for something other than text.
+pub(crate) fn push_escaped(letter: char, line: &mut String) {
+    match u32::from(letter) {
+        _ if letter == '\t' || !is_harmful(letter) => line.push(letter),
+        code @ 0..=0xff => line.push_str(&format!("\\x{code:02x}")),
+        code => line.push_str(&format!("\\u{{{code:x}}}")),
+    }
+}
+
 /// Whether a terminal or a page could take a character for something other than text.
 pub(crate) fn is_harmful(c: char) -> bool {
     let invisible = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2060}'..='\u{206f}'];

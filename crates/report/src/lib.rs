@@ -49,4 +49,4 @@ mod heads;
 #[cfg(test)]
 mod samples;
 
-pub use facts::Clock;
+pub use facts::{Clock, escaped};

@@ -8,7 +8,7 @@ use plimsoll_core::outcome::Outcome;
 use plimsoll_core::transcript::{Body, Kept, Line, Message, Times, Transcript, Transcripts};
 use plimsoll_core::units::{counted, format_count, format_ns};
 
-use crate::facts::is_harmful;
+use crate::facts::push_escaped;
 
 const SENT: char = '>';
 const RECEIVED: char = '<';
@@ -72,17 +72,8 @@ fn marked(mark: char, text: &str) -> String {
         return mark.to_string();
     }
     let mut line = format!("{mark} ");
-    text.chars().for_each(|letter| push(letter, &mut line));
+    text.chars().for_each(|letter| push_escaped(letter, &mut line));
     line
-}
-
-/// Appends a character, escaped where a terminal could take it for something other than text.
-fn push(letter: char, line: &mut String) {
-    match u32::from(letter) {
-        _ if letter == '\t' || !is_harmful(letter) => line.push(letter),
-        code @ 0..=0xff => line.push_str(&format!("\\x{code:02x}")),
-        code => line.push_str(&format!("\\u{{{code:x}}}")),
-    }
 }
 
 fn message(mark: char, message: &Message, lines: &mut Vec<String>) {

@@ -405,6 +405,7 @@ pub(crate) fn refusal(error: DecodeError) -> Refusal {
         E::ConflictingLength => (400, "the length of the body is stated in conflicting ways"),
         E::BadChunk | E::ChunkLineTooLong => (400, "the chunked body is malformed"),
         E::MalformedHead
+        | E::MalformedField(_)
         | E::TlsRecord
         | E::TooManyInterim
         | E::TruncatedHead

@@ -127,6 +127,11 @@ const BAD_DELAY: Refusal =
     Refusal { status: 400, line: "/delay/DURATION takes 200us, 50ms, 1.5s or up to 1h" };
 const BAD_QUEUE: Refusal =
     Refusal { status: 400, line: "/queue/DURATION takes 200us, 50ms, 1.5s or up to 1h" };
+/// A request that no server of this kind has heard of: often the rest of a body that was longer
+/// than its Content-Length said (RFC 9110 section 9.1).
+const NO_METHOD: Refusal =
+    Refusal { status: 501, line: "the method is not known: methods are in upper case" };
+
 const NO_TUNNEL: Refusal = Refusal { status: 501, line: "CONNECT is not implemented" };
 
 /// The answer to `method` and `target` (in any form of RFC 9112 section 3.2) on an address that
@@ -135,6 +140,11 @@ pub(crate) fn route(role: Role, method: &str, target: &str) -> Route {
     // A request target of CONNECT never starts with a slash.
     if !target.starts_with('/') && method == "CONNECT" {
         return Route::Refused(NO_TUNNEL);
+    }
+    // Go's server, which fortio's is, takes any token.
+    let takes_any = matches!(role, Role::Site | Role::Redirect | Role::Bytes);
+    if !takes_any && !is_method(method) {
+        return Route::Refused(NO_METHOD);
     }
     match role {
         Role::All if target == "/" => Route::Hello,
@@ -151,6 +161,13 @@ pub(crate) fn route(role: Role, method: &str, target: &str) -> Route {
         // Not a word of HTTP is read there.
         Role::Bytes => Route::Hello,
     }
+}
+
+/// Whether a method may be one that is defined somewhere. All that are registered are in upper case
+/// (RFC 9110 section 18.2), and methods are compared with their case.
+#[inline]
+fn is_method(method: &str) -> bool {
+    method.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_'))
 }
 
 fn route_path(target: &str) -> Route {
@@ -207,6 +224,23 @@ fn delay_ns(argument: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_method_that_nothing_defines_is_refused() {
+        for (method, is_known) in [
+            ("GET", true),
+            ("M-SEARCH", true),
+            ("VERSION_CONTROL", true),
+            ("loPOST", false),
+            ("get", false),
+            ("{}POST", false),
+        ] {
+            for role in [Role::All, Role::Hello, Role::Echo, Role::Address] {
+                let refused = route(role, method, "/") == Route::Refused(NO_METHOD);
+                assert_eq!(refused, !is_known, "{method} {role:?}");
+            }
+        }
+    }
 
     #[test]
     fn the_table() {

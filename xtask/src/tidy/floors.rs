@@ -38,7 +38,16 @@ const FENCES: [(&str, &[&str]); 37] = [
     ("clap_mangen", &["plimsoll"]),
     ("corosensei", &["plimsoll-script"]),
     ("dom_query", &["plimsoll-script"]),
-    ("flate2", &["plimsoll-dialect", "plimsoll-proto", "plimsoll-script", "plimsoll-server"]),
+    (
+        "flate2",
+        &[
+            "plimsoll-core",
+            "plimsoll-dialect",
+            "plimsoll-proto",
+            "plimsoll-script",
+            "plimsoll-server",
+        ],
+    ),
     ("hdrhistogram", &["plimsoll-core"]),
     ("html5ever", &["plimsoll-script"]),
     ("httparse", &["plimsoll-proto"]),

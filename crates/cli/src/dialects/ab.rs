@@ -2,6 +2,7 @@
 //! report, write the files that were asked for.
 
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use plimsoll_dialect::UsageText;
@@ -10,6 +11,7 @@ use plimsoll_engine::RunError;
 use plimsoll_runner::{Beside, News, Runner, RunnerError};
 
 use super::{check_document, feed, print, print_answer, print_usage, ready, warn, write_document};
+use crate::destination;
 use crate::exit::Exit;
 use crate::feed::close;
 use crate::run::{explain, stopped_by_signals};
@@ -62,7 +64,7 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
         ];
         for (what, path, text) in written {
             let (Some(path), Some(text)) = (path, text) else { continue };
-            if let Err(error) = std::fs::write(path, text) {
+            if let Err(error) = destination::write(Path::new(path), text.as_bytes()) {
                 return Ok(print_usage(&ab::file_not_written(what, &error.to_string())));
             }
         }

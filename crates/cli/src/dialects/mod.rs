@@ -21,6 +21,7 @@ use plimsoll_report::failures::unanswered;
 use plimsoll_report::text;
 
 use crate::args::{Original, run_definition};
+use crate::destination::{self, Destination};
 use crate::ending::say;
 use crate::exit::{self, Exit};
 use crate::fault::{Fault, Flags};
@@ -90,7 +91,7 @@ fn print_usage(usage: &UsageText) -> ExitCode {
         return exit.report();
     }
     // A closed stderr is no reason to fail.
-    let _ = io::stderr().write_all(usage.stderr.as_bytes());
+    let _ = io::stderr().write_all(message::shown(&usage.stderr).as_bytes());
     ExitCode::from(usage.code)
 }
 
@@ -120,7 +121,11 @@ fn check_document(flag: &str, path: Option<&str>) -> Result<(), Exit> {
             let text = format!("the report and {flag} would both go to stdout: give a file");
             Err(Exit::Usage(text))
         }
-        _ => Ok(()),
+        Some(path) => {
+            let cannot = |error| Exit::CouldNotRun(format!("cannot write '{path}': {error}"));
+            Destination::open(Path::new(path)).map(drop).map_err(cannot)
+        }
+        None => Ok(()),
     }
 }
 
@@ -130,7 +135,7 @@ fn write_document(result: &RunResult, path: Option<&str>) -> Result<(), Exit> {
     let cannot = |error: io::Error| Exit::CouldNotRun(format!("cannot write '{path}': {error}"));
     let mut out = Vec::new();
     plimsoll_report::json::write(result, &mut out).map_err(cannot)?;
-    std::fs::write(path, out).map_err(cannot)
+    destination::write(Path::new(path), &out).map_err(cannot)
 }
 
 /// Writes to stdout; a reader that has gone away has read enough.

@@ -12,6 +12,14 @@ use crate::exit::Exit;
 use crate::feed::close;
 use crate::run::{explain, stopped_by_signals};
 
+/// A URL without `USER:PASS@`, which wrk takes and does not send.
+fn without_userinfo(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
 pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Exit> {
     let program = match flavour {
         Flavour::Wrk => "wrk",
@@ -24,7 +32,8 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
     check_document("--json-result", command.json_result.as_deref())?;
     warn(program, &command.warnings);
     print(|out| out.write_all(command.preamble.as_bytes()))?;
-    let Ok(endpoint) = crate::url::parse(&command.url) else {
+    let url = without_userinfo(&command.url);
+    let Ok(endpoint) = crate::url::parse(&url) else {
         let usage = wrk::invalid_url(flavour, &command.url);
         return Ok(print_usage(&usage));
     };
@@ -32,8 +41,7 @@ pub(super) fn run(flavour: Flavour, arguments: &[String]) -> Result<ExitCode, Ex
     let text = text.map_err(Exit::CouldNotRun)?;
     let scenarios: Scenarios = ready(command.plan(endpoint, text), &wrk::FLAGS)?.into();
     let feed = feed(&scenarios.run().endpoint, command.quiet)?;
-    let beside =
-        Beside { script_url: Some(&command.url), feed: feed.as_ref(), ..Beside::default() };
+    let beside = Beside { script_url: Some(&url), feed: feed.as_ref(), ..Beside::default() };
     let runner = Runner::new(&scenarios, beside);
     // The originals report an interrupted run like any other.
     stopped_by_signals(&runner)?;

@@ -206,8 +206,7 @@ fn end(
             return Err(explain(error));
         }
         // The probes before it stand without it.
-        let (Exit::CouldNotRun(text) | Exit::Usage(text) | Exit::Text(text)) = explain(error);
-        say(&[format!("the search ended early: {text}")]);
+        say(&[format!("the search ended early: {}", explain(error).into_text())]);
         write(outputs)?;
         return Ok(ExitCode::from(COULD_NOT_RUN));
     }

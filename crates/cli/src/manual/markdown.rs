@@ -176,8 +176,8 @@ fn quoted(word: &str) -> String {
 /// The error line of arguments that cannot be, or nothing where they can.
 pub(crate) fn refusal(arguments: &[&str]) -> String {
     match try_arguments(arguments) {
-        Err(Exit::Usage(text) | Exit::CouldNotRun(text)) => text,
         Ok(()) | Err(Exit::Text(_)) => String::new(),
+        Err(exit) => exit.into_text(),
     }
 }
 

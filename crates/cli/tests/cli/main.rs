@@ -54,3 +54,4 @@ mod times;
 mod usage;
 mod wait;
 mod websocket;
+mod wire;

@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -30,6 +30,7 @@ pub(crate) enum Answer {
 
 #[derive(Default)]
 struct Log {
+    connections: AtomicUsize,
     requests: Mutex<Vec<String>>,
     more: Condvar,
 }
@@ -103,6 +104,11 @@ impl Peer {
         self.log.requests.lock().expect("no panic under the lock").clone()
     }
 
+    /// On how many connections it has waited for requests.
+    pub(crate) fn connections(&self) -> usize {
+        self.log.connections.load(Ordering::Relaxed)
+    }
+
     /// Waits until `count` requests have come.
     pub(crate) fn wait_for_requests(&self, count: usize) {
         let requests = self.log.requests.lock().expect("no panic under the lock");
@@ -130,6 +136,7 @@ pub(crate) fn reset(stream: TcpStream) {
 }
 
 fn converse(mut stream: TcpStream, log: &Log, answer: &dyn Fn(usize) -> Answer) {
+    log.connections.fetch_add(1, Ordering::Relaxed);
     let mut bytes = Vec::new();
     while let Some(request) = read_request(&mut stream, &mut bytes) {
         let number = {

@@ -6,7 +6,9 @@ mod request;
 
 use std::collections::VecDeque;
 
-use plimsoll_proto::http1::{BodyLength, Limits, RequestKind, ResponseDecoder, ResponseEvent};
+use plimsoll_proto::http1::{
+    BodyLength, Limits, RequestKind, ResponseDecoder, ResponseEvent, ends_connection,
+};
 
 use crate::event::{ExchangeId, Failure, Head, Progress, Response};
 use crate::protocol::{Protocol, Wire};
@@ -21,6 +23,9 @@ pub struct Http1Settings {
     pub pipeline: usize,
     /// How long the parts of a response may be.
     pub limits: Limits,
+    /// Whether requests go on on a connection on which one has said that it ends, until the server
+    /// closes it, as some testers do. RFC 9112 section 9.6 forbids that.
+    pub outlives_close: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +51,10 @@ pub struct Http1 {
     sent: VecDeque<Sent>,
     reading: Reading,
     pipeline: usize,
-    /// The last response said that there will be no other.
+    outlives_close: bool,
+    /// A request has said that the connection ends with its response.
+    is_ending: bool,
+    /// The last response said that there will be no other, or a request did that was the last.
     is_spent: bool,
 }
 
@@ -54,8 +62,9 @@ impl Http1 {
     #[inline]
     fn complete(&mut self, keep_alive: bool, progress: &mut impl FnMut(Progress<'_>)) {
         let reading = std::mem::take(&mut self.reading);
-        self.is_spent |= !keep_alive;
-        if let Some(sent) = self.sent.pop_front() {
+        let answered = self.sent.pop_front();
+        self.is_spent |= !keep_alive || (self.is_ending && self.sent.is_empty());
+        if let Some(sent) = answered {
             let response = Response { status: reading.status, body_bytes: reading.body_bytes };
             progress(Progress::Complete(sent.exchange, response));
         }
@@ -74,6 +83,8 @@ impl Protocol for Http1 {
             sent: VecDeque::with_capacity(settings.pipeline),
             reading: Reading::default(),
             pipeline: settings.pipeline,
+            outlives_close: settings.outlives_close,
+            is_ending: false,
             is_spent: false,
         }
     }
@@ -94,6 +105,7 @@ impl Protocol for Http1 {
     fn begin(&mut self, _alpn: Option<&[u8]>, _out: &mut Vec<u8>) {
         self.decoder.reset();
         self.reading = Reading::default();
+        self.is_ending = false;
         self.is_spent = false;
     }
 
@@ -103,7 +115,8 @@ impl Protocol for Http1 {
 
     #[inline]
     fn room(&self) -> usize {
-        if self.is_spent { 0 } else { self.pipeline.saturating_sub(self.sent.len()) }
+        let is_over = self.is_spent || self.is_ending;
+        if is_over { 0 } else { self.pipeline.saturating_sub(self.sent.len()) }
     }
 
     #[inline]
@@ -131,10 +144,12 @@ impl Protocol for Http1 {
         let (kind, wire) = match *message {
             Message::Written { bytes, is_head } => {
                 let kind = if is_head { RequestKind::Head } else { RequestKind::Plain };
+                self.is_ending |= !self.outlives_close && ends_connection(bytes);
                 (kind, Wire::Bytes(bytes))
             }
             Message::Streamed { .. } => return Err(WrittenError::Streamed),
             Message::Compiled { encoding, payload, filling, withholds_body } => {
+                self.is_ending |= encoding.ends_connection() && !self.outlives_close;
                 let wire = match (encoding.fixed(), payload) {
                     (Some(bytes), _) if withholds_body && filling.hop.is_none() => {
                         Wire::Bytes(&bytes[..encoding.fixed_head_bytes()])
@@ -146,6 +161,9 @@ impl Protocol for Http1 {
                     _ => {
                         let start = out.len();
                         let head_bytes = encoding.write(&filling, out);
+                        if encoding.may_end_connection() && !self.outlives_close {
+                            self.is_ending |= ends_connection(&out[start..start + head_bytes]);
+                        }
                         if withholds_body {
                             out.truncate(start + head_bytes);
                         }

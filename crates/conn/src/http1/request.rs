@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use plimsoll_core::template::Template;
-use plimsoll_proto::http1::{RequestKind, write_content_length, write_head_end, write_last_chunk};
+use plimsoll_proto::http1::{
+    RequestKind, ends_connection, write_content_length, write_head_end, write_last_chunk,
+};
 
 use crate::request::{
     BODY_FIELDS, CompiledRequest, EncodeError, Encoding, Field, Filling, Framing, RequestBody,
@@ -30,8 +32,37 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 pub struct Http1Request {
     kind: RequestKind,
     takes_cookies: bool,
+    ending: Ending,
     form: Form,
     redirect: Option<Box<Redirect>>,
+}
+
+/// Whether its connection ends with the response to it, because it says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Never,
+    Always,
+    /// A template decides.
+    Varies,
+}
+
+impl Ending {
+    fn of(request: &CompiledRequest) -> Self {
+        let is_connection = |name: &str| name.eq_ignore_ascii_case("Connection");
+        let mut given = request.given_fields().filter(|(name, _)| is_connection(name));
+        if given.any(|(_, value)| value.fixed().is_none()) {
+            return Self::Varies;
+        }
+        let fields = request
+            .fields
+            .iter()
+            .filter(|field| matches!(field, Field::Given(name, _) if is_connection(name)));
+        let [head, _] = write_fields(request.http_minor, fields);
+        let mut bytes = Vec::new();
+        head.fill(0, &mut bytes);
+        write_head_end(&mut bytes);
+        if ends_connection(&bytes) { Self::Always } else { Self::Never }
+    }
 }
 
 /// How it is kept.
@@ -76,14 +107,16 @@ impl Encoding for Http1Request {
         request.check_literals()?;
         let kind = if request.method == "HEAD" { RequestKind::Head } else { RequestKind::Plain };
         let redirect = request.follows_redirects.then(|| Box::new(Redirect::of(&request)));
-        let takes_cookies = request.takes_cookies;
-        Ok(Self { kind, takes_cookies, form: Varying::of(request)?.into_form(), redirect })
+        let (takes_cookies, ending) = (request.takes_cookies, Ending::of(&request));
+        let form = Varying::of(request)?.into_form();
+        Ok(Self { kind, takes_cookies, ending, form, redirect })
     }
 
     fn of_written(bytes: &[u8]) -> Self {
         let kind = if bytes.starts_with(b"HEAD ") { RequestKind::Head } else { RequestKind::Plain };
+        let ending = if ends_connection(bytes) { Ending::Always } else { Ending::Never };
         let form = Form::Fixed { bytes: bytes.into(), line_end: 0, head_end: bytes.len() };
-        Self { kind, takes_cookies: false, form, redirect: None }
+        Self { kind, takes_cookies: false, ending, form, redirect: None }
     }
 
     #[inline]
@@ -122,6 +155,18 @@ impl Http1Request {
     #[inline]
     pub(super) fn kind(&self) -> RequestKind {
         self.kind
+    }
+
+    /// Whether each says that its connection ends with the response to it.
+    #[inline]
+    pub(super) fn ends_connection(&self) -> bool {
+        self.ending == Ending::Always
+    }
+
+    /// Whether what a template puts in decides that.
+    #[inline]
+    pub(super) fn may_end_connection(&self) -> bool {
+        self.ending == Ending::Varies
     }
 
     /// Where the body begins in [`fixed`](Encoding::fixed) bytes.

@@ -82,7 +82,7 @@ macro_rules! spoken {
 impl Spoken {
     fn http1(settings: &NegotiatedSettings) -> Self {
         let limits = settings.http1_limits;
-        Self::Http1(Http1::new(&Http1Settings { pipeline: 1, limits }))
+        Self::Http1(Http1::new(&Http1Settings { pipeline: 1, limits, outlives_close: false }))
     }
 
     fn http2(settings: &NegotiatedSettings) -> Self {

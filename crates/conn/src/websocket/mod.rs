@@ -28,8 +28,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use plimsoll_core::compression::Sizes;
 use plimsoll_core::random::Stream;
 use plimsoll_proto::websocket::{
-    DeflateParameters, Deflater, Event, Kind, Limits, MaskKey, Options, Outgoing, Role, Socket,
-    handshake::Offer,
+    CloseCode, DeflateParameters, Deflater, Event, Kind, Limits, MaskKey, Options, Outgoing, Role,
+    Socket, handshake::Offer,
 };
 use regex::bytes::Regex;
 
@@ -91,6 +91,8 @@ pub struct WebSocket {
     opening: Option<Box<Opening>>,
     is_greeted: bool,
     socket: Socket,
+    /// This side has sent its Close first, and waits for the server's.
+    is_parting: bool,
     /// What was agreed on compression; `None` without it.
     deflate: Option<DeflateParameters>,
     /// How long the message was that was sent last, if it was compressed.
@@ -197,7 +199,7 @@ impl WebSocket {
         out: &mut Vec<u8>,
         progress: &mut impl FnMut(Progress<'_>),
     ) -> Result<(), Failure> {
-        let Self { settings, socket, open, reading, own_key, pings, .. } = self;
+        let Self { settings, socket, open, reading, own_key, pings, is_parting, .. } = self;
         let replies = &settings.replies;
         loop {
             let decoded = socket.receive(bytes, *own_key, out)?;
@@ -223,6 +225,7 @@ impl WebSocket {
                     }
                 }
                 Some(Event::Pong(_)) => {}
+                Some(Event::Close(_)) if *is_parting => return Ok(()),
                 Some(Event::Close(close)) => return Err(PeerClose::of(close).into()),
             }
         }
@@ -251,6 +254,7 @@ impl Protocol for WebSocket {
             opening: None,
             is_greeted: false,
             socket: socket(None),
+            is_parting: false,
             deflate: None,
             compressed: None,
             open: VecDeque::with_capacity(settings.in_flight),
@@ -278,6 +282,7 @@ impl Protocol for WebSocket {
         handshake.write(&offer, out);
         self.opening = Some(Box::new(Opening::new(nonce, subprotocol.clone(), deflate)));
         self.is_greeted = false;
+        self.is_parting = false;
         self.pings = 0;
         self.open_socket(None);
         self.reading.oldest = None;
@@ -381,11 +386,25 @@ impl Protocol for WebSocket {
 
     fn ended(&mut self, _progress: &mut impl FnMut(Progress<'_>)) -> Result<(), Failure> {
         match self.socket.end() {
+            Ok(()) if self.is_parting => Ok(()),
             Err(error) if !self.socket.is_idle() => Err(error.into()),
             // Messages that await no reply may be lost.
             _ if self.open.is_empty() && !self.awaits_none() => Ok(()),
             _ => Err(Failure::Closed),
         }
+    }
+
+    /// Frames are read in their order, so a server that answers a Close has read what came before
+    /// it. A reply tells as much of the messages that await one.
+    fn part(&mut self, out: &mut Vec<u8>) -> bool {
+        self.is_parting = self.awaits_none()
+            && self.is_greeted
+            && self.socket.close(Some(CloseCode::NORMAL), "", self.own_key, out);
+        self.is_parting
+    }
+
+    fn has_parted(&self) -> bool {
+        self.is_parting && self.socket.is_closed()
     }
 
     /// A late reply would be taken for that of the next message.

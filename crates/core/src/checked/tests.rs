@@ -127,6 +127,7 @@ impl Dice {
             }),
             proxy_protocol: self.maybe(|_| ProxyProtocol::V2),
             first_address_only: self.chance(),
+            outlives_close: self.chance(),
             dns_refresh_ns: self.maybe(Self::time_ns),
         }
     }

@@ -187,6 +187,7 @@ pub fn reason(code: &str) -> Option<&'static str> {
         "nonstationary" => "the start was unlike the rest",
         "skew_connections" => "connections were served unequally",
         "skew_addresses" => "addresses were served unequally",
+        "address_left_out" => "an address that took no connection was left out",
         "beyond_hour" => "some requests took over an hour",
         "unconfirmed" => "messages may have been lost unnoticed",
         "pushed_replies" | "extra_answers" => "replies may belong to other messages",

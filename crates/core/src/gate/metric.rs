@@ -385,8 +385,8 @@ impl Metric {
             _ if known => return None,
             Source::Stretch => {
                 "of a stretch of time there are response and service times, lateness.max, rate, \
-                 errors, outage, failed, timed_out, broken, shed, ok, completed, sent (a \
-                 count), bytes.received and cpu"
+                 errors, outage, failed, timed_out, broken, shed, ok, completed, statuses, sent \
+                 (a count), bytes.received and cpu"
             }
             _ => {
                 "of a part there are response and service times, rate, offered, the ledger's \
@@ -417,7 +417,9 @@ impl Metric {
                 Tally::Sent => unit == Unit::Count,
                 _ => true,
             },
-            Self::Achieved | Self::Outage | Self::ReceivedBytes | Self::Cpu => true,
+            Self::Status(..) | Self::Achieved | Self::Outage | Self::ReceivedBytes | Self::Cpu => {
+                true
+            }
             _ => false,
         }
     }

@@ -1,6 +1,8 @@
 //! Sums up intervals of a series, for conditions on a stretch of time and for conditions that watch
 //! a run while it goes on.
 
+use std::collections::BTreeMap;
+
 use super::custom::Subject;
 use super::measure::{doubted, share_of, statistic as statistic_of};
 use super::measured::Measured;
@@ -46,6 +48,7 @@ pub(super) struct Stretch {
     /// Of both, the times of requests that ended without a whole response, where they are known.
     incomplete_response: Histogram,
     incomplete_service: Histogram,
+    status: BTreeMap<u16, u64>,
     metrics: CustomMetrics,
 }
 
@@ -88,6 +91,9 @@ impl Stretch {
         self.service.merge(&point.service.unpack());
         self.incomplete_response.merge(&point.incomplete_response.unpack());
         self.incomplete_service.merge(&point.incomplete_service.unpack());
+        for (status, count) in &point.status {
+            *self.status.entry(*status).or_default() += count;
+        }
         self.metrics.merge(&point.metrics);
     }
 
@@ -152,6 +158,7 @@ impl Stretch {
         match metric {
             Metric::Time(Timing::Lateness, _) => Measured::some(self.lateness_max_ns as f64 / 1e3),
             Metric::Requests(tally) => self.requests(tally, unit),
+            Metric::Status(from, to) => self.statuses(from, to, unit),
             Metric::Achieved => Measured::of(self.completed_rps(), "no time passed"),
             Metric::Outage => Measured::of(self.outage(), "no time passed"),
             Metric::ReceivedBytes => Measured::some(self.received_bytes as f64),
@@ -183,6 +190,18 @@ impl Stretch {
         let figure = if is_service { Figure::Service } else { Figure::Response };
         let bounds = Bounds::new(&times, incomplete, untimed).with_complete(complete);
         statistic_of(&times, statistic).of_times(statistic, &bounds, (doubts, figure))
+    }
+
+    fn statuses(&self, from: u16, to: u16, unit: Unit) -> Measured {
+        if self.completed == 0 {
+            return Measured::none("no response arrived");
+        }
+        // Older documents keep them of the whole run alone.
+        if self.status.is_empty() {
+            return Measured::none("the statuses of a stretch of time were not kept");
+        }
+        let count = self.status.range(from..=to).map(|(_, count)| *count).sum();
+        share_of(count, self.ended(), unit)
     }
 
     fn requests(&self, tally: Tally, unit: Unit) -> Measured {

@@ -88,6 +88,52 @@ fn counts_that_could_not_be_written_again_are_refused() {
     assert!(error.contains("is the most"), "{error}");
 }
 
+/// A head of the plain encoding, and what follows it.
+fn coded(digits: u32, highest: u64, length: u32, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = 0x1c84_9313_u32.to_be_bytes().to_vec();
+    for word in [length, 0, digits] {
+        bytes.extend_from_slice(&word.to_be_bytes());
+    }
+    for word in [1, highest, 1.0_f64.to_bits()] {
+        bytes.extend_from_slice(&word.to_be_bytes());
+    }
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+fn deflated(plain: &[u8]) -> Vec<u8> {
+    let mut zipped = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut zipped, plain).unwrap();
+    let zipped = zipped.finish().unwrap();
+    let mut bytes = 0x1c84_9314_u32.to_be_bytes().to_vec();
+    bytes.extend_from_slice(&(zipped.len() as u32).to_be_bytes());
+    bytes.extend_from_slice(&zipped);
+    bytes
+}
+
+#[test]
+fn what_would_take_much_memory_is_refused() {
+    let bomb = vec![1; 5 << 20];
+    for (bytes, says) in [
+        (deflated(&coded(3, 1 << 40, bomb.len() as u32, &bomb)), "inflates to more than"),
+        (coded(3, 1 << 40, bomb.len() as u32, &bomb), "inflates to more than"),
+        (deflated(&coded(3, 1 << 40, u32::MAX, &[])), "inflates to more than"),
+        (deflated(&coded(3, 1 << 40, 1000, &[1])), "cut short"),
+        (deflated(&coded(5, u64::MAX, 1, &[2])), "buckets"),
+        (coded(200, 1 << 40, 1, &[2]), "buckets"),
+        (vec![0x1c, 0x84, 0x93, 0x14, 0, 0], "cut short"),
+        (Vec::new(), "V2 encoding"),
+    ] {
+        let mut document = serde_json::to_value(of(&[600_000])).unwrap();
+        document["hdr"] = BASE64.encode(bytes).into();
+        let error = serde_json::from_value::<Histogram>(document).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    let mut document = serde_json::to_value(of(&[600_000])).unwrap();
+    document["hdr"] = BASE64.encode(deflated(&coded(3, 1 << 41, 1, &[2]))).into();
+    serde_json::from_value::<Histogram>(document).unwrap();
+}
+
 #[test]
 fn clear_forgets_all() {
     let mut histogram = of(&[1, 2 * LIMIT_NS]);

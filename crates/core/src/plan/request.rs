@@ -187,6 +187,23 @@ impl Request {
             expect_continue: false,
         }
     }
+
+    /// The values that the request itself gives a field, in order; empty ones too, which take an
+    /// added field away.
+    pub fn values<'r>(&'r self, name: &'r str) -> impl Iterator<Item = &'r str> {
+        let own = self.headers.iter().filter(move |(own, _)| own.eq_ignore_ascii_case(name));
+        own.map(|(_, value)| value.reveal().as_str())
+    }
+
+    /// Whether the request's own fields say that its connection ends with the response (RFC 9112
+    /// sections 9.3 and 9.6). A field that the engine adds says nothing of the kind.
+    #[must_use]
+    pub fn ends_connection(&self) -> bool {
+        let options = || self.values("Connection").flat_map(|value| value.split(','));
+        let says = |option: &str| options().any(|own| own.trim().eq_ignore_ascii_case(option));
+        let is_given = self.values("Connection").next().is_some();
+        says("close") || (self.http_minor == 0 && is_given && !says("keep-alive"))
+    }
 }
 
 /// One of several requests that a run sends.

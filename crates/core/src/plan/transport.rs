@@ -72,6 +72,10 @@ pub struct Transport {
     /// Use the first address that answers, and no other (as wrk and ab do).
     #[serde(default)]
     pub first_address_only: bool,
+    /// Send on on a connection after a request that says `Connection: close`, until the server
+    /// closes it (as wrk does).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outlives_close: bool,
     /// How often a name is looked up again; `None`: once.
     #[serde(rename = "dns_refresh_s", with = "crate::serde_units::optional_from_ns")]
     pub dns_refresh_ns: Option<u64>,

@@ -10,7 +10,8 @@ const SUSPECT: f64 = 0.001;
 /// What was seen of messages, where requests are messages or carry several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MessageFacts {
-    /// Times that the server closed a connection whose messages await no reply.
+    /// Times that a connection whose messages await no reply ended, and the server had not said
+    /// that it had read all.
     pub unconfirmed_closes: u64,
     /// Messages that the server pushed, where the next message is taken for the reply.
     pub pushed_beside_next: u64,
@@ -25,15 +26,15 @@ pub struct MessageFacts {
     pub compression_declined: u64,
 }
 
-/// Messages were on their way when the server closed, and whether they arrived is not known.
+/// Messages were on their way when a connection ended, and whether they arrived is not known.
 pub(super) fn unconfirmed(e: &Evidence) -> Option<Cause> {
     let closes = e.messages.unconfirmed_closes;
     if closes == 0 {
         return None;
     }
     let text = format!(
-        "the server closed {} while messages were sent that await no reply: those on their way \
-         were lost and count as ok",
+        "{} with messages that await no reply ended before the server had said that it has read \
+         all: those on their way may be lost and count as ok",
         counted(closes, "connection")
     );
     cause(Verdict::Suspect, "unconfirmed", text)

@@ -195,6 +195,8 @@ pub struct Evidence {
     pub served: Spread,
     /// The addresses of the server, where there are several.
     pub addresses: Vec<AddressFacts>,
+    /// Of the addresses that the server's name has, those that were left out.
+    pub addresses_left_out: Vec<String>,
     /// Times about the lengths of delayed acknowledgements.
     pub ack_delays: AckDelays,
     /// Good responses and failed ones.
@@ -228,7 +230,7 @@ impl Evidence {
 pub const NO_RESPONSES: &str = "no_responses";
 
 /// The stable name of every cause, in the order in which they are looked for.
-pub const CODES: [&str; 38] = [
+pub const CODES: [&str; 39] = [
     NO_RESPONSES,
     "none_ok",
     "time_order",
@@ -257,6 +259,7 @@ pub const CODES: [&str; 38] = [
     "nonstationary",
     "skew_connections",
     "skew_addresses",
+    "address_left_out",
     "beyond_hour",
     "delayed_ack",
     "mixed_outcomes",
@@ -296,7 +299,7 @@ pub fn is_about_pace(code: &str) -> bool {
 /// [`confidence`](crate::confidence).
 #[must_use]
 pub fn judge(evidence: &Evidence) -> Vec<Cause> {
-    let checks: [fn(&Evidence) -> Option<Cause>; 37] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 38] = [
         load::nothing,
         load::none_ok,
         tester::time_order,
@@ -324,6 +327,7 @@ pub fn judge(evidence: &Evidence) -> Vec<Cause> {
         shape::nonstationary,
         shape::skew_connections,
         shape::skew_addresses,
+        network::address_left_out,
         load::beyond_hour,
         ack::delayed_ack,
         shape::mixed_outcomes,

@@ -144,6 +144,7 @@ impl Dice<'_> {
             settling: self.settling(),
             served: self.served(),
             addresses: self.addresses(),
+            addresses_left_out: self.pick(&[Vec::new(), vec!["[::1]:80".to_owned()]]),
             ack_delays: AckDelays {
                 service: vec![self.peaks()],
                 receiving: self.peaks(),

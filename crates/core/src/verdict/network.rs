@@ -105,3 +105,17 @@ pub(super) fn listen_drops(e: &Evidence) -> Option<Cause> {
     );
     cause(Verdict::Suspect, "listen_drops", text)
 }
+
+/// Addresses of the server's name that no connection was opened to.
+pub(super) fn address_left_out(e: &Evidence) -> Option<Cause> {
+    let left_out = e.addresses_left_out.as_slice();
+    if left_out.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "the server's name also stands for {}, which took no connection at the start and was left \
+         out: the figures are those of the other addresses",
+        left_out.join(", "),
+    );
+    note("address_left_out", text)
+}

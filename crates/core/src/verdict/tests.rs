@@ -203,6 +203,11 @@ fn of_network_and_server() -> Vec<Provoked> {
         (at_addresses(&[(5000, 40_000), (5000, 60_000)]), Verdict::Valid, "skew_addresses"),
         (at_addresses(&[(5000, 40_000), (5000, 900_000)]), Verdict::Suspect, "skew_addresses"),
         (at_addresses(&[(9000, 40_000), (1000, 41_000)]), Verdict::Suspect, "skew_addresses"),
+        (
+            Evidence { addresses_left_out: vec!["[::1]:80".to_owned()], ..good() },
+            Verdict::Valid,
+            "address_left_out",
+        ),
         (peak_at_40ms(PEAK), Verdict::Valid, "delayed_ack"),
         (outcomes(400, 50_000_000, 600, 100_000), Verdict::Valid, "mixed_outcomes"),
         (outcomes(9900, 100_000, 100, 200_000), Verdict::Valid, "mixed_outcomes"),

@@ -85,9 +85,12 @@ impl Counts {
 }
 
 /// How long the test took, seconds: until the last response, or as long as requests were started.
+/// Where it went on until requests had run into their timeout, it took until then.
 pub(super) fn seconds_taken(result: &RunResult) -> f64 {
-    let answered_ns = result.rate.answered_ns.max(result.rate.window_ns);
-    let taken_ns = if answered_ns == 0 { result.elapsed_ns } else { answered_ns };
+    let until_answered_ns = result.rate.answered_ns.max(result.rate.window_ns);
+    let has_waited = result.ledger.timed_out > 0 && result.plan.duration_ns.is_none();
+    let goes_on = result.rate.answered_ns == 0 || has_waited;
+    let taken_ns = if goes_on { result.elapsed_ns } else { until_answered_ns };
     taken_ns as f64 / 1e9
 }
 

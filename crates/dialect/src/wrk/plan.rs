@@ -44,6 +44,7 @@ impl Command {
         });
         plan.templates = false;
         plan.transport.first_address_only = true;
+        plan.transport.outlives_close = true;
         plan.tls.insecure = true;
         plan.tls.alpn = Vec::new();
         plan.driver = self.driver;

@@ -22,7 +22,7 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
             client.due_ns = u64::MAX;
             if client.connection.state() == State::Closed {
                 self.bring_in(entry, now_ns);
-            } else if client.fin_awaited_ns != u64::MAX {
+            } else if client.fin_awaited_ns != u64::MAX || client.is_parting {
                 self.close(entry, now_ns, Close::Graceful);
             } else {
                 return true;

@@ -113,7 +113,7 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         let is_active = self.pool.entries.user(entry) < self.pool.entries.active();
         let closes = is_idle && (!is_active || client.retiring || client.is_used_up(&self.plan));
         if closes {
-            self.close(entry, now_ns, Close::Graceful);
+            self.part(entry, now_ns);
         }
         closes
     }
@@ -182,6 +182,10 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         let is_idle = connection.open_exchanges() == 0;
         if connection.state() == State::Spent && self.pool[entry].pending.is_some() {
             self.refused(entry, at_ns);
+        } else if self.pool[entry].is_parting {
+            if connection.has_parted() {
+                self.close(entry, at_ns, Close::Graceful);
+            }
         } else if connection.state() == State::Spent {
             let since_ns = at_ns.saturating_sub(self.times.start_ns);
             if is_idle && !self.pool.await_fin(entry, at_ns, since_ns) {

@@ -8,7 +8,7 @@ use plimsoll_io::{Close, Driver, Route};
 
 use super::Lines;
 use crate::accounts::After;
-use crate::error::NOT_PROCESSED;
+use crate::error::{CLOSE_UNANSWERED, NOT_PROCESSED};
 use crate::exchanges::{Exchange, Exchanges};
 use crate::id::ConnectionId;
 
@@ -133,6 +133,8 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
         sample: impl FnOnce() -> String,
     ) {
         let phase = phase(&self.pool[entry].connection, &self.accounts.exchanges);
+        // What it waits for is told by this error.
+        self.pool[entry].is_parting = false;
         let settled = self.abandon(entry, at_ns, |_| Outcome::Broken);
         // What was on its way to a server that closes is lost, and no reply was to tell.
         let is_unconfirmed = self.plan.websocket.reply == Reply::None;
@@ -167,6 +169,12 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
 
     /// Closes a connection without open requests and sees to it that it comes back.
     pub(crate) fn close(&mut self, entry: ConnectionId, now_ns: u64, how: Close) {
+        let client = &mut self.pool[entry];
+        if std::mem::take(&mut client.is_parting) && !client.connection.has_parted() {
+            let sample = || "the server did not answer the Close behind the messages".to_owned();
+            let recorder = self.accounts.observer.recorder_at(now_ns);
+            recorder.error(Phase::Waiting, CLOSE_UNANSWERED, 1, sample);
+        }
         if self.pool.close(entry, now_ns, how) {
             self.freed.push_back((entry, now_ns));
         }
@@ -204,8 +212,33 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     /// Closes a connection once nothing is open on it.
     pub(super) fn retire(&mut self, entry: ConnectionId, now_ns: u64) {
         if self.pool.retire(entry) {
+            self.part(entry, now_ns);
+        }
+    }
+
+    /// Closes a connection with nothing open on it by our own choice: once the server has said that
+    /// it has read all, where nothing else would tell.
+    pub(super) fn part(&mut self, entry: ConnectionId, now_ns: u64) {
+        let until_ns = now_ns.saturating_add(self.plan.drain_ns.min(self.plan.timeout_ns));
+        if !self.pool.part(entry, until_ns) {
             self.close(entry, now_ns, Close::Graceful);
         }
+    }
+
+    /// Begins to part from the servers of all connections, for `drain_ns` at most, where nothing
+    /// else would tell what they have read.
+    pub(crate) fn part_from_all(&mut self, now_ns: u64, drain_ns: u64) {
+        let until_ns = now_ns.saturating_add(drain_ns.min(self.plan.timeout_ns));
+        for entry in self.pool.entries.ids() {
+            if !self.pool[entry].is_parting {
+                self.pool.part(entry, until_ns);
+            }
+        }
+    }
+
+    /// Whether a server has yet to say that it has read all.
+    pub(crate) fn is_parting(&self) -> bool {
+        self.pool.entries.clients().iter().any(|client| client.is_parting)
     }
 
     /// Puts a closed entry of the pool to use.

@@ -109,8 +109,9 @@ pub(crate) fn evidence(
         served: result.connections.served.clone(),
         addresses: result.addresses.iter().map(AddressFacts::of).collect(),
         ack_delays: ack_delays(result, host),
-        // The caller that started the scripts knows.
+        // The caller that started the scripts, and looked the name up, knows.
         script_stopped: false,
+        addresses_left_out: Vec::new(),
         outcomes: outcomes(result),
         draining_share: idle_share(plan, result, in_flight, connections.draining_idle_ns),
         lowered_share: idle_share(plan, result, most, connections.lowered_idle_ns),
@@ -219,14 +220,11 @@ fn stream_limit(in_flight: u32, result: &RunResult) -> Option<StreamLimit> {
     Some(StreamLimit { least, most: most.streams })
 }
 
-/// How the operating system says that the peer ended a connection.
-const OS_ENDS: [&str; 3] = ["reset", "aborted", "broken_pipe"];
-
 /// What was seen of messages, in the light of what the plan takes for a reply.
 fn messages(plan: &Draft, result: &RunResult) -> MessageFacts {
     let reply = plan.endpoint.is_websocket().then_some(&plan.websocket.reply);
-    let is_end = |kind: &str| kind.starts_with("close") || OS_ENDS.contains(&kind);
-    let closes = result.errors.iter().filter(|error| is_end(&error.kind));
+    // However an open connection ended, what was on its way is not known to have arrived.
+    let closes = result.errors.iter().filter(|error| !error.phase.is_opening());
     let pushed = result.pushed.map_or(0, |pushed| pushed.messages);
     let mut facts = MessageFacts::default();
     match reply {

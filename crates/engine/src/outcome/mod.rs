@@ -42,6 +42,8 @@ pub(crate) struct Gathered {
     pub changes: Changes,
     /// Whether a script did not end by itself and was stopped.
     pub script_stopped: bool,
+    /// Addresses of the server's name that no connection was opened to.
+    pub left_out: Vec<String>,
 }
 
 impl Gathered {
@@ -55,6 +57,7 @@ impl Gathered {
             started_at,
             changes: Changes::default(),
             script_stopped: false,
+            left_out: Vec::new(),
         }
     }
 }
@@ -118,7 +121,8 @@ pub(crate) fn assemble(
     let script_stopped = gathered.script_stopped;
     let (host, gave_way_ns) = (watch.happened(), watch.gave_way_ns());
     let evidence = evidence(plan, &result, &shares, &host, gave_way_ns);
-    let seen = Evidence { script_stopped, ..evidence };
+    let addresses_left_out = gathered.left_out;
+    let seen = Evidence { script_stopped, addresses_left_out, ..evidence };
     result.loader.lost_share = Some(seen.lost_share());
     (result.loader.verdict, result.loader.causes) = conclude(judge(&seen), &result);
     Ok(result)

@@ -36,6 +36,8 @@ pub(crate) struct Client<P> {
     pub due_ns: u64,
     /// Since when it waits for the server's FIN; `u64::MAX`: it does not.
     pub fin_awaited_ns: u64,
+    /// Whether it waits for the server to say that it has read all.
+    pub is_parting: bool,
     /// When the open connection has reached its age.
     pub retire_ns: u64,
 }
@@ -115,6 +117,7 @@ impl<P: Protocol> Client<P> {
             moment_ns: 0,
             due_ns: u64::MAX,
             fin_awaited_ns: u64::MAX,
+            is_parting: false,
             retire_ns: u64::MAX,
         }
     }

@@ -114,6 +114,20 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         true
     }
 
+    /// Begins to part from the server of a connection with nothing open on it. Gives whether its
+    /// answer is waited for, until `until_ns` at the latest.
+    pub(crate) fn part(&mut self, entry: ConnectionId, until_ns: u64) -> bool {
+        self.held.turn_to(entry, &mut self.entries, &mut self.driver);
+        let client = &mut self.entries[entry];
+        client.is_parting = client.connection.part(&mut self.held.scratch);
+        let is_parting = client.is_parting;
+        if is_parting {
+            self.held.flush(Some(entry), &mut self.entries, &mut self.driver);
+            self.watch(entry, until_ns);
+        }
+        is_parting
+    }
+
     /// The run is over: a connect that has taken long by now has failed.
     pub(crate) fn give_up_slow_connects(&mut self, now_ns: u64) {
         for (entry, client) in self.entries.ids().zip(self.entries.clients()) {

@@ -28,8 +28,9 @@ pub fn probe(plan: &Plan, timeout_ns: u64, control: &Control) -> Result<(), RunE
     let plan = of_one_connection(plan, timeout_ns);
     let mut lookup = Lookup::of(&plan);
     let mut addresses = lookup.addresses()?;
-    lookup.leave_out_dead(&mut addresses)?;
-    if plan.transport.first_address_only {
+    let takes_first = plan.transport.first_address_only;
+    lookup.leave_out_dead(&mut addresses, takes_first)?;
+    if takes_first {
         addresses.truncate(1);
     }
     let routes = lookup.routes(&addresses)?;

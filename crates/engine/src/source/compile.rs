@@ -1,6 +1,7 @@
 //! Compiles the plan's requests: adds fields, frames bodies, parses templates, and refuses what
 //! cannot be sent.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use plimsoll_conn::grpc::timeout_value;
@@ -12,6 +13,7 @@ use plimsoll_core::template::{Compiler, TableColumn, Template};
 use plimsoll_grpc::{Method, Schema};
 
 use super::error::Problem;
+use super::framing::{LENGTH, framing};
 use super::script::{Script, kind_of};
 
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
@@ -87,12 +89,11 @@ impl<'p> Writer<'p> {
         path: &str,
     ) -> Result<CompiledRequest, Problem> {
         self.compiler.begin_request();
-        let is_call = self.plan.grpc.is_some();
-        // A message says itself how long it is.
-        let framing = if is_call { Framing::AsGiven } else { framing(request)? };
         if !path.starts_with('/') && path != "*" {
             return Err(Problem::Path);
         }
+        let body = self.body(request)?;
+        let framing = framing(self.plan, request, &body)?;
         Ok(CompiledRequest {
             method: request.method.clone(),
             scheme: self.plan.endpoint.scheme.clone(),
@@ -101,7 +102,7 @@ impl<'p> Writer<'p> {
             http_minor: request.http_minor,
             fields: self.fields(request, framing)?,
             framing,
-            body: self.body(request)?,
+            body,
             takes_cookies: self.plan.cookies,
             follows_redirects: self.plan.redirects > 0,
             is_compressed: self.plan.websocket.compress,
@@ -141,7 +142,12 @@ impl<'p> Writer<'p> {
         if framing == Framing::Length {
             fields.push(Field::Length);
         }
+        let mut has_length = false;
         for (name, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
+            // A repeat was found to say the same, and one is enough (RFC 9110 section 8.6).
+            if name.eq_ignore_ascii_case(LENGTH) && std::mem::replace(&mut has_length, true) {
+                continue;
+            }
             let value = self.template(value.reveal(), Spot::Header)?;
             fields.push(Field::Given(name.clone(), value));
         }
@@ -189,6 +195,8 @@ impl<'p> Writer<'p> {
 
     /// Compiles a text where the plan has templates, and checks what tables put into it.
     fn template(&mut self, text: &str, spot: Spot) -> Result<Template, Problem> {
+        let encoded = (spot == Spot::Path).then(|| in_ascii(text, self.plan.templates));
+        let text = encoded.as_deref().unwrap_or(text);
         if !self.plan.templates {
             return Ok(literal(text.as_bytes()));
         }
@@ -218,34 +226,39 @@ fn method(plan: &Plan) -> Result<Option<(Method, CallKind)>, Problem> {
     Ok(Some((method, kind)))
 }
 
-/// How the end of a request's body is told.
-fn framing(request: &Request) -> Result<Framing, Problem> {
-    let has_body = request.body.is_some();
-    if request.expect_continue && has_body && request.http_minor == 0 {
-        return Err(Problem::ContinueInOldVersion);
-    }
-    let encoding = given(request, "Transfer-Encoding").filter(|coding| !coding.is_empty());
-    let last_coding = encoding.and_then(|codings| codings.rsplit(',').next());
-    let says_chunks = last_coding.is_some_and(|last| last.trim().eq_ignore_ascii_case("chunked"));
-    let length = given(request, "Content-Length");
-    if has_body && (request.chunked || says_chunks) {
-        return match (request.http_minor, length) {
-            (0, _) => Err(Problem::ChunksInOldVersion),
-            (_, Some(length)) if !length.is_empty() => Err(Problem::LengthOfChunks),
-            _ => Ok(Framing::Chunked),
-        };
-    }
-    let sends_length = has_body || matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
-    let is_added = sends_length && length.is_none() && encoding.is_none();
-    Ok(if is_added { Framing::Length } else { Framing::AsGiven })
-}
-
 /// The value that the request itself gives a field.
 fn given<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
     let mut headers = request.headers.iter();
     headers
         .find(|(own, _)| own.eq_ignore_ascii_case(name))
         .map(|(_, value)| value.reveal().as_str())
+}
+
+/// A path and query with what is beyond ASCII percent-encoded, as a request line has it (RFC 9112
+/// section 3.2, RFC 3986 section 2.5). The insides of templates stay as they are.
+fn in_ascii(text: &str, has_templates: bool) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut encoded = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let is_template = has_templates && rest.starts_with("{{");
+        let end = match (is_template, rest.find("{{").filter(|_| has_templates)) {
+            (true, _) => rest.find("}}").map_or(rest.len(), |at| at + 2),
+            (false, at) => at.unwrap_or(rest.len()),
+        };
+        let (part, after) = rest.split_at(end);
+        match is_template {
+            true => encoded.push_str(part),
+            false => part.bytes().for_each(|byte| match byte {
+                0x80.. => encoded.push_str(&format!("%{byte:02X}")),
+                _ => encoded.push(char::from(byte)),
+            }),
+        }
+        rest = after;
+    }
+    Cow::Owned(encoded)
 }
 
 fn literal(bytes: &[u8]) -> Template {
@@ -259,7 +272,7 @@ fn check_column(column: &TableColumn, spot: Spot) -> Result<(), Problem> {
     let (place, bad): (_, fn(u8) -> bool) = match spot {
         // Anything may stand in a body.
         Spot::Body => return Ok(()),
-        Spot::Path => ("a path", |byte| byte <= b' ' || byte == 0x7f || byte == b'#'),
+        Spot::Path => ("a path", |byte| byte <= b' ' || byte >= 0x7f || byte == b'#'),
         Spot::Header => ("a header", |byte| (byte < b' ' && byte != b'\t') || byte == 0x7f),
     };
     for (index, value) in column.values().enumerate() {
@@ -274,6 +287,7 @@ fn check_column(column: &TableColumn, spot: Spot) -> Result<(), Problem> {
                 b'\r' | b'\n' => "a line break",
                 b' ' => "a space: write %20",
                 b'#' => "a '#', which ends a path: write %23",
+                0x80.. => "a character beyond ASCII, and 'raw' does not encode it",
                 _ => "a control character",
             },
         });

@@ -99,8 +99,33 @@ pub enum Problem {
     #[error("HTTP/1.0 has no chunks: take --chunked away, or use HTTP/1.1")]
     ChunksInOldVersion,
     /// Chunks have no length before them (RFC 9112 section 6.2).
-    #[error("a chunked body has no Content-Length: take the header or --chunked away")]
+    #[error("a chunked body has no Content-Length: take the header or the chunks away")]
     LengthOfChunks,
+    /// A server would take the rest for another request (RFC 9112 section 11.2).
+    #[error(
+        "its Content-Length is '{length}' and its body has {bytes} bytes: leave the header out"
+    )]
+    OtherLength {
+        /// What the field says.
+        length: String,
+        /// What goes out.
+        bytes: usize,
+    },
+    /// The length of a body with templates differs from request to request.
+    #[error("the Content-Length of a template is computed for each request: leave the header out")]
+    LengthOfTemplate,
+    /// Nothing ends the body.
+    #[error("its body has neither Content-Length nor chunks: do not take Content-Length away")]
+    NoLength,
+    /// What goes out has no body of that length.
+    #[error("its Content-Length is '{0}', and messages have none: leave the header out")]
+    LengthOfMessages(String),
+    /// Only chunks end a body that is encoded for the transfer (RFC 9112 section 6.1).
+    #[error(
+        "its Transfer-Encoding is '{0}' and has to end with chunked, which stands there once: \
+         leave the header out"
+    )]
+    Codings(String),
     /// HTTP/1.0 does not know it (RFC 9110 section 10.1.1).
     #[error("HTTP/1.0 has no 100 Continue: take --expect-continue away, or use HTTP/1.1")]
     ContinueInOldVersion,
@@ -132,7 +157,12 @@ impl Problem {
             Self::Path => Some(Field::Url),
             Self::BodyNotKept(_) | Self::TooLarge(_) => Some(Field::Body),
             Self::ChunksInOldVersion => Some(Field::Chunked),
-            Self::LengthOfChunks => Some(Field::Header),
+            Self::LengthOfChunks
+            | Self::OtherLength { .. }
+            | Self::LengthOfTemplate
+            | Self::NoLength
+            | Self::LengthOfMessages(_)
+            | Self::Codings(_) => Some(Field::Header),
             Self::ContinueInOldVersion => Some(Field::ExpectContinue),
         }
     }

@@ -7,6 +7,7 @@
 mod choice;
 mod compile;
 mod error;
+mod framing;
 mod script;
 mod step;
 

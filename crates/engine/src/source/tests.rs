@@ -92,8 +92,22 @@ fn requests_are_exact() {
             ),
         ),
         (
-            request("PUT", &[("Content-Length", "9")], Some(b"abc")),
-            format!("PUT / HTTP/1.1\r\n{defaults}Content-Length: 9\r\n\r\nabc"),
+            request("PUT", &[("content-length", " 3"), ("Content-Length", "3,3")], Some(b"abc")),
+            format!("PUT / HTTP/1.1\r\n{defaults}content-length:  3\r\n\r\nabc"),
+        ),
+        (
+            request("GET", &[("Content-Length", "0")], None),
+            format!("GET / HTTP/1.1\r\n{defaults}Content-Length: 0\r\n\r\n"),
+        ),
+        (
+            request("POST", &[("Content-Length", "")], None),
+            format!("POST / HTTP/1.1\r\n{defaults}\r\n"),
+        ),
+        (
+            request("GET", &[("Transfer-Encoding", "gzip, chunked")], None),
+            format!(
+                "GET / HTTP/1.1\r\n{defaults}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"
+            ),
         ),
         (
             chunked(request("POST", &[], Some(b"{{seq}}"))),
@@ -263,6 +277,21 @@ fn a_proxy_gets_the_absolute_form_unless_it_is_a_tunnel() {
 }
 
 #[test]
+fn a_path_is_sent_in_ascii() {
+    for (path, want) in [
+        ("/ü?k=日", "/%C3%BC?k=%E6%97%A5"),
+        ("/ü/{{seq}}/ü?{{seq}}", "/%C3%BC/7777/%C3%BC?7777"),
+        ("/\"<|>^`?f={\"a\":1}", "/\"<|>^`?f={\"a\":1}"),
+    ] {
+        let plan = Draft { endpoint: Endpoint::http("127.0.0.1", 8080, path), ..plan() };
+        assert!(text(&plan, 7777).starts_with(&format!("GET {want} HTTP/1.1\r\n")), "{path}");
+    }
+    let plain =
+        Draft { endpoint: Endpoint::http("127.0.0.1", 8080, "/{{ü"), templates: false, ..plan() };
+    assert!(text(&plain, 0).starts_with("GET /{{%C3%BC HTTP/1.1\r\n"));
+}
+
+#[test]
 fn what_would_break_a_request_is_refused() {
     let old = |request| Request { http_minor: 0, ..request };
     let chunked = |request| Request { chunked: true, ..request };
@@ -276,6 +305,25 @@ fn what_would_break_a_request_is_refused() {
         (request("POST", &[], Some(b"{{")), "--no-templates"),
         (old(chunked(request("POST", &[], body))), "--chunked"),
         (chunked(request("POST", &[("content-length", "1")], body)), "Content-Length"),
+        (request("POST", &[("Content-Length", "0")], body), "has 1 bytes"),
+        (request("POST", &[("content-length", "2")], body), "has 1 bytes"),
+        (request("POST", &[("Content-Length", "+1")], body), "has 1 bytes"),
+        (request("POST", &[("Content-Length", "one")], body), "'one'"),
+        (request("POST", &[("Content-Length", "1,2")], body), "'2'"),
+        (request("POST", &[("Content-Length", "1"), ("Content-Length", "2")], body), "'2'"),
+        (request("GET", &[("Content-Length", "5")], None), "has 0 bytes"),
+        (request("POST", &[("Content-Length", "{{seq}}")], body), "has 1 bytes"),
+        (request("POST", &[("Content-Length", "1")], Some(b"{{seq}}")), "of a template"),
+        (request("POST", &[("Content-Length", "")], body), "neither Content-Length nor chunks"),
+        (request("POST", &[("Transfer-Encoding", "gzip")], body), "Transfer-Encoding is 'gzip'"),
+        (request("POST", &[("Transfer-Encoding", "chunked, gzip")], body), "end with chunked"),
+        (request("POST", &[("Transfer-Encoding", "chunked,chunked")], body), "end with chunked"),
+        (
+            request("POST", &[("Transfer-Encoding", "chunked"), ("Content-Length", "1")], body),
+            "Content-Length",
+        ),
+        (chunked(request("POST", &[("Transfer-Encoding", "")], body)), "Transfer-Encoding"),
+        (old(request("POST", &[("Transfer-Encoding", "chunked")], body)), "HTTP/1.0"),
         (old(Request { expect_continue: true, ..request("POST", &[], body) }), "--expect-continue"),
     ] {
         let error = problem(&sending(request.clone()));

@@ -158,7 +158,23 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
         // Another worker may have time for them.
         self.slots.give_back();
         self.settle_rest();
-        self.end_interval(self.traffic.lines.times.now_ns, true, on_interval);
+        let ended_ns = self.traffic.lines.times.now_ns;
+        self.part()?;
+        self.end_interval(ended_ns, true, on_interval);
+        Ok(())
+    }
+
+    /// Waits for servers to read what was sent, where nothing else tells that they have: a
+    /// connection that is closed with bytes of the server unread is reset, and what the server has
+    /// not read is lost. It is no part of the run's time.
+    fn part(&mut self) -> io::Result<()> {
+        let now_ns = self.traffic.lines.times.now_ns;
+        self.traffic.lines.part_from_all(now_ns, self.stage.drain_ns);
+        while self.traffic.lines.is_parting() {
+            let now_ns = self.traffic.lines.times.now_ns;
+            self.wait(self.traffic.next_deadline_ns().min(now_ns + TICK_NS))?;
+            self.traffic.look_at_deadlines();
+        }
         Ok(())
     }
 

@@ -78,7 +78,7 @@ fn run_told(seed: u64, plan: &Draft, sim: &SimOptions, hangs: u64, signals: &Sig
         let dice = Dice::new(seed ^ u64::from(worker) << 32);
         Box::new(Servers { dice, hangs, redirects, lines: BTreeMap::new(), seen }) as Box<dyn Peer>
     };
-    let settings = Http1Settings { pipeline: 1, limits: Limits::default() };
+    let settings = Http1Settings { pipeline: 1, limits: Limits::default(), outlives_close: false };
     let world = World { plan, sim, settings: &settings, signals };
     let mut said = Vec::new();
     let mut shops = 0;

@@ -98,7 +98,7 @@ fn run<D: Driver>(
     let plan = Arc::new(plan.check().expect("a plan"));
     let first = Assignment::new(plan, [address.into()].into(), false, Spin::Off).expect("sound");
     let assignment = first.for_worker(0, setup);
-    let settings = Http1Settings { pipeline: 1, limits: Limits::default() };
+    let settings = Http1Settings { pipeline: 1, limits: Limits::default(), outlives_close: false };
     let driver = make(&assignment.driver_options());
     let source = assignment.source();
     let signals = Signals::default();

@@ -54,7 +54,7 @@ fn a_long_request_is_sent_for_as_long_as_it_takes() {
     draft.request.method = "POST".to_owned();
     draft.request.body = Some(Body::new(vec![b'x'; body_bytes]));
     let sim = SimOptions { latency_ns: 1_000 * US..1_000 * US + 1, ..SimOptions::default() };
-    let settings = Http1Settings { pipeline: 1, limits: Limits::default() };
+    let settings = Http1Settings { pipeline: 1, limits: Limits::default(), outlives_close: false };
     let peer = |_| Box::new(Reader { body_bytes, got: 0 }) as Box<dyn Peer>;
     let ran = run_over::<Http1>(&draft, &sim, &settings, peer, &Signals::default(), Vec::new());
     let sum = ran.sum();

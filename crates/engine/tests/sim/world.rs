@@ -117,7 +117,11 @@ where
         logs.push(log);
         Box::new(server) as Box<dyn Peer>
     };
-    let settings = Http1Settings { pipeline: plan.pipeline as usize, limits: Limits::default() };
+    let settings = Http1Settings {
+        pipeline: plan.pipeline as usize,
+        limits: Limits::default(),
+        outlives_close: false,
+    };
     let ran = run_over::<Http1>(plan, sim, &settings, peer, signals, threads);
     Ran { logs, ..ran }
 }

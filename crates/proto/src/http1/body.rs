@@ -28,6 +28,8 @@ enum Phase {
 pub(super) struct Message {
     phase: Phase,
     keep_alive: bool,
+    /// Whether a trailer field may go on in the next line.
+    takes_folds: bool,
 }
 
 /// The outcome of a stretch of input after a head.
@@ -42,8 +44,14 @@ pub(super) enum Step<'a> {
 }
 
 impl Message {
+    /// Of requests.
     pub(super) fn new() -> Self {
-        Self { phase: Phase::Head, keep_alive: true }
+        Self { phase: Phase::Head, keep_alive: true, takes_folds: false }
+    }
+
+    /// Of responses, whose folds a client joins.
+    pub(super) fn of_response() -> Self {
+        Self { takes_folds: true, ..Self::new() }
     }
 
     #[inline]
@@ -77,7 +85,9 @@ impl Message {
                 return Err(self.fail(DecodeError::BodyTooLong));
             }
             BodyLength::Known(length) => Phase::Length(length),
-            BodyLength::Chunked => Phase::Chunked(Chunked::new(limits.body_bytes)),
+            BodyLength::Chunked => {
+                Phase::Chunked(Chunked::new(limits.body_bytes, self.takes_folds))
+            }
             BodyLength::UntilClose => Phase::UntilClose(limits.body_bytes),
         };
         Ok(head_bytes)

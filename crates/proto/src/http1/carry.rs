@@ -59,6 +59,13 @@ impl Carry {
         }
     }
 
+    /// Holds a whole head in place of the one that was cut, if one was.
+    #[cold]
+    pub(super) fn hold(&mut self, head: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(head);
+    }
+
     /// Starts a head that was cut; the parser has seen `input` and wants more.
     #[cold]
     pub(super) fn start(&mut self, input: &[u8]) {

@@ -33,6 +33,8 @@ enum State {
     DataCr,
     DataLf,
     TrailerStart,
+    /// The same behind a field, which may go on.
+    TrailerNext,
     TrailerName,
     TrailerValue,
     TrailerLf,
@@ -58,11 +60,14 @@ pub(super) struct Chunked {
     chunk_bytes: u64,
     /// How much more body the limit allows.
     budget: u64,
+    /// Whether a trailer field may go on in the next line: in responses alone.
+    takes_folds: bool,
 }
 
 impl Chunked {
-    pub(super) fn new(body_bytes: u64) -> Self {
-        Self { state: State::SizeStart, line_bytes: 0, chunk_bytes: 0, budget: body_bytes }
+    pub(super) fn new(body_bytes: u64, takes_folds: bool) -> Self {
+        let (line_bytes, chunk_bytes, budget) = (0, 0, body_bytes);
+        Self { state: State::SizeStart, line_bytes, chunk_bytes, budget, takes_folds }
     }
 
     /// Reads up to the next piece of the body, or its end.
@@ -80,6 +85,7 @@ impl Chunked {
             }
             self.state = match self.state {
                 State::TrailerStart
+                | State::TrailerNext
                 | State::TrailerName
                 | State::TrailerValue
                 | State::TrailerLf => {
@@ -153,7 +159,8 @@ impl Chunked {
 
     /// One byte of the trailer section (RFC 9112 7.1.2), up to the last CR.
     fn trailer(&mut self, limits: &Limits, byte: u8) -> Result<State, DecodeError> {
-        if self.state == State::TrailerStart && byte == b'\r' {
+        let begins_line = matches!(self.state, State::TrailerStart | State::TrailerNext);
+        if begins_line && byte == b'\r' {
             return Ok(State::LastLf);
         }
         self.line_bytes = self.line_bytes.saturating_add(1);
@@ -162,12 +169,16 @@ impl Chunked {
         }
         match (self.state, byte) {
             (State::TrailerName, b':') => Ok(State::TrailerValue),
-            (State::TrailerStart | State::TrailerName, byte) if is_token_byte(byte) => {
+            (State::TrailerStart | State::TrailerNext | State::TrailerName, byte)
+                if is_token_byte(byte) =>
+            {
                 Ok(State::TrailerName)
             }
             (State::TrailerValue, b'\r') => Ok(State::TrailerLf),
             (State::TrailerValue, byte) if is_value_byte(byte) => Ok(State::TrailerValue),
-            (State::TrailerLf, b'\n') => Ok(State::TrailerStart),
+            (State::TrailerLf, b'\n') => Ok(State::TrailerNext),
+            // The field goes on (obs-fold).
+            (State::TrailerNext, b' ' | b'\t') if self.takes_folds => Ok(State::TrailerValue),
             _ => Err(DecodeError::BadChunk),
         }
     }

@@ -2,12 +2,17 @@
 
 use thiserror::Error;
 
+use super::fold::LineStart;
+
 /// Why a peer's bytes are not a message. The decoder stays failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
 pub enum DecodeError {
     /// The start line or a header field breaks the grammar (RFC 9112 2 to 5).
     #[error("malformed message head")]
     MalformedHead,
+    /// A field line of a response's head breaks the grammar (RFC 9112 5).
+    #[error("malformed header field in the message head: the line that begins with '{0}'")]
+    MalformedField(LineStart),
     /// Where a response should begin stands a TLS record (RFC 8446 5.1).
     #[error("malformed message head: it looks like TLS: use https://")]
     TlsRecord,
@@ -56,9 +61,10 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// Every error.
-    pub const ALL: [Self; 15] = [
+    /// Every kind of error, once.
+    pub const ALL: [Self; 16] = [
         Self::MalformedHead,
+        Self::MalformedField(LineStart::NONE),
         Self::TlsRecord,
         Self::HeadTooLong,
         Self::TooManyHeaders,
@@ -80,6 +86,7 @@ impl DecodeError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::MalformedHead | Self::TlsRecord => "malformed_head",
+            Self::MalformedField(_) => "malformed_field",
             Self::HeadTooLong => "head_too_long",
             Self::TooManyHeaders => "too_many_headers",
             Self::TooManyInterim => "too_many_interim",

@@ -6,7 +6,7 @@
 
 use httparse::Header;
 
-use super::headers::trim_whitespace;
+use super::headers::{Headers, trim_whitespace};
 use super::{BodyLength, DecodeError, RequestKind};
 
 /// How a message continues after its head.
@@ -69,6 +69,22 @@ pub(super) fn response(
         && status != 101
         && body != BodyLength::UntilClose;
     Ok(Framing { body, keep_alive, expect_continue: false })
+}
+
+/// Whether a request says that its connection ends with the response to it (RFC 9112 9.3 and 9.6):
+/// its client then sends no other on that connection, and closes it. `head` is a whole head, as a
+/// client sends it; what follows its blank line is not looked at.
+#[must_use]
+pub fn ends_connection(head: &[u8]) -> bool {
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let is_old = line.strip_suffix(b"\r").unwrap_or(line).ends_with(b" HTTP/1.0");
+    let mut fields = Fields::default();
+    for (name, value) in Headers::of_head(head) {
+        if name.eq_ignore_ascii_case("connection") {
+            fields.connection(value);
+        }
+    }
+    !fields.persistent(u8::from(!is_old))
 }
 
 /// The framing of a request.

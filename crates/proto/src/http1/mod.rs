@@ -46,6 +46,7 @@ mod body;
 mod carry;
 mod chunked;
 mod error;
+mod fold;
 mod framing;
 #[doc(hidden)]
 pub mod fuzz;
@@ -59,6 +60,8 @@ mod write;
 mod tests;
 
 pub use error::{DecodeError, EncodeError};
+pub use fold::LineStart;
+pub use framing::ends_connection;
 pub use headers::Headers;
 pub use reason::reason_phrase;
 pub use request::{RequestDecoder, RequestEnd, RequestEvent, RequestHead};

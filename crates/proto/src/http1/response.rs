@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 
 use super::body::{Message, Step};
 use super::carry::Carry;
+use super::fold::{bad_line, folds_framing, unfold};
 use super::framing::{self, Framing};
 use super::{
     BodyLength, DecodeError, Decoded, HEADERS_MAX, Headers, INTERIM_MAX, Limits, RequestKind,
@@ -79,6 +80,8 @@ struct Parsed {
     status: u16,
     minor_version: u8,
     framing: Framing,
+    /// The head with its folds joined, if it has any.
+    unfolded: Option<Box<[u8]>>,
 }
 
 impl ResponseDecoder {
@@ -88,7 +91,7 @@ impl ResponseDecoder {
         Self {
             limits,
             carry: Carry::default(),
-            message: Message::new(),
+            message: Message::of_response(),
             interim: 0,
             carries_interim: false,
             trailers: None,
@@ -135,6 +138,7 @@ impl ResponseDecoder {
             }
             Step::End { consumed, trailer_bytes, keep_alive } => {
                 self.keep(&input[consumed - trailer_bytes..consumed]);
+                self.unfold_trailers();
                 Decoded { consumed, event: Some(ResponseEvent::End(ResponseEnd { keep_alive })) }
             }
         })
@@ -163,7 +167,7 @@ impl ResponseDecoder {
     /// Starts anew, for another connection.
     pub fn reset(&mut self) {
         self.carry.release();
-        self.message = Message::new();
+        self.message = Message::of_response();
         self.interim = 0;
         self.carries_interim = false;
         self.forget_trailers();
@@ -177,6 +181,15 @@ impl ResponseDecoder {
                 trailers.0.extend_from_slice(b"\r\n");
             }
             trailers.0.extend_from_slice(section);
+        }
+    }
+
+    #[inline]
+    fn unfold_trailers(&mut self) {
+        if let Some(trailers) = self.trailers.as_mut().filter(|it| !it.0.is_empty())
+            && let Some(unfolded) = unfold(&trailers.0)
+        {
+            trailers.0 = unfolded;
         }
     }
 
@@ -214,9 +227,12 @@ impl ResponseDecoder {
         let window = &rest[..rest.len().min(room)];
         match parse(kind, self.limits.headers, window) {
             Ok(Some(parsed)) => {
-                let head = &rest[..parsed.head_bytes];
                 self.carry.release();
                 let taken = self.begin(&parsed)?;
+                let head = match &parsed.unfolded {
+                    None => &rest[..parsed.head_bytes],
+                    Some(unfolded) => self.carry_unfolded(&parsed, unfolded),
+                };
                 Ok(Decoded { consumed: skipped + taken, event: Some(parsed.event(head)) })
             }
             Ok(None) if rest.len() > room => Err(self.message.fail(DecodeError::HeadTooLong)),
@@ -243,12 +259,24 @@ impl ResponseDecoder {
                 let carried = parsed.head_bytes - taken;
                 let consumed = self.begin(&parsed)?;
                 self.carries_interim = parsed.is_interim();
-                let event = parsed.event(self.carry.bytes());
+                let head = match &parsed.unfolded {
+                    None => self.carry.bytes(),
+                    Some(unfolded) => self.carry_unfolded(&parsed, unfolded),
+                };
+                let event = parsed.event(head);
                 Ok(Decoded { consumed: consumed - carried, event: Some(event) })
             }
             Ok(None) => Ok(Decoded::more(input)),
             Err(error) => Err(self.message.fail(error)),
         }
+    }
+
+    /// Keeps a head whose folds were joined for as long as its event is looked at.
+    #[cold]
+    fn carry_unfolded(&mut self, parsed: &Parsed, unfolded: &[u8]) -> &[u8] {
+        self.carry.hold(unfolded);
+        self.carries_interim = parsed.is_interim();
+        self.carry.bytes()
     }
 
     /// Continues after a head. Returns how many bytes of it to consume.
@@ -318,30 +346,90 @@ fn parse_many(
     parse_with(kind, bytes, &mut headers)
 }
 
-/// Reads a head with a place for each of its fields.
+/// Reads a head with a place for each of its fields, joining folds where it has some.
 #[inline]
 fn parse_with<'a>(
     kind: RequestKind,
     bytes: &'a [u8],
     headers: &mut [MaybeUninit<httparse::Header<'a>>],
 ) -> Result<Option<Parsed>, DecodeError> {
+    let places = headers.len();
+    match parse_plain(kind, bytes, headers) {
+        Ok(parsed) => Ok(parsed),
+        Err(Refusal::Decode(error)) => Err(error),
+        Err(Refusal::Grammar(error)) => refused(kind, places, error, bytes),
+    }
+}
+
+/// Why a head was not read.
+enum Refusal {
+    /// Its grammar.
+    Grammar(httparse::Error),
+    /// What it says.
+    Decode(DecodeError),
+}
+
+/// Reads a head without folds with a place for each of its fields.
+#[inline]
+fn parse_plain<'a>(
+    kind: RequestKind,
+    bytes: &'a [u8],
+    headers: &mut [MaybeUninit<httparse::Header<'a>>],
+) -> Result<Option<Parsed>, Refusal> {
     let mut response = httparse::Response::new(&mut []);
     let config = httparse::ParserConfig::default();
     let head_bytes = match config.parse_response_with_uninit_headers(&mut response, bytes, headers)
     {
         Ok(httparse::Status::Complete(head_bytes)) => head_bytes,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(error) => return Err(refusal(error, bytes)),
+        Err(error) => return Err(Refusal::Grammar(error)),
     };
     let (Some(status @ 100..), Some(minor_version)) = (response.code, response.version) else {
-        return Err(DecodeError::MalformedHead);
+        return Err(Refusal::Decode(DecodeError::MalformedHead));
     };
     let framing = if is_interim(status) {
         Framing { body: BodyLength::None, keep_alive: true, expect_continue: false }
     } else {
-        framing::response(kind, status, minor_version, response.headers)?
+        framing::response(kind, status, minor_version, response.headers).map_err(Refusal::Decode)?
     };
-    Ok(Some(Parsed { head_bytes, status, minor_version, framing }))
+    Ok(Some(Parsed { head_bytes, status, minor_version, framing, unfolded: None }))
+}
+
+/// Reads a head again that was refused, its folds joined; says what is wrong if that is not it.
+#[cold]
+fn refused(
+    kind: RequestKind,
+    places: usize,
+    error: httparse::Error,
+    bytes: &[u8],
+) -> Result<Option<Parsed>, DecodeError> {
+    if !matches!(error, httparse::Error::HeaderName | httparse::Error::HeaderValue) {
+        return Err(refusal(error, bytes));
+    }
+    let mut headers = vec![httparse::EMPTY_HEADER; places];
+    let mut config = httparse::ParserConfig::default();
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    let read = config.parse_response(&mut httparse::Response::new(&mut headers), bytes);
+    let head_bytes = match read {
+        Ok(httparse::Status::Complete(head_bytes)) => head_bytes,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(DecodeError::TooManyHeaders),
+        Err(_) => return Err(bad_line(bytes)),
+    };
+    let head = &bytes[..head_bytes];
+    let unfolded = unfold(head).ok_or(DecodeError::MalformedHead)?;
+    let mut headers = vec![MaybeUninit::uninit(); places];
+    let parsed = match parse_plain(kind, &unfolded, &mut headers) {
+        Ok(parsed) => parsed,
+        Err(Refusal::Decode(error)) => return Err(error),
+        Err(Refusal::Grammar(_)) => return Err(bad_line(&unfolded)),
+    };
+    let Some(Parsed { status, minor_version, mut framing, .. }) = parsed else {
+        return Err(DecodeError::MalformedHead);
+    };
+    framing.keep_alive &= !folds_framing(head);
+    let unfolded = Some(unfolded.into_boxed_slice());
+    Ok(Some(Parsed { head_bytes, status, minor_version, framing, unfolded }))
 }
 
 #[cold]

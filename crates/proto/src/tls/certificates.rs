@@ -35,7 +35,7 @@ pub(super) fn identity(
 }
 
 /// The certificates of a PEM text, at least one.
-fn certificates(
+pub(super) fn certificates(
     text: &[u8],
     what: &'static str,
 ) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {

@@ -4,13 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustls::Error;
-use rustls::client::Resumption;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs as crypto};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use thiserror::Error;
 
 use super::certificates::{self, Anybody, Named};
 use super::options::{ClientOptions, ServerOptions, Verify, Version, Versions};
+use super::pinned::Pinned;
 use super::sessions::Sessions;
 
 /// Why options do not make a configuration. The caller knows which file or flag it was about.
@@ -103,7 +104,13 @@ impl ClientConfig {
         let builder = match &options.verify {
             Verify::PublicRoots => builder.with_root_certificates(certificates::public_roots()),
             Verify::Roots(text) => {
-                builder.with_root_certificates(certificates::roots(text, "CA file")?)
+                const WHAT: &str = "CA file";
+                let roots = Arc::new(certificates::roots(text, WHAT)?);
+                let provider = Arc::clone(&provider);
+                let signed = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
+                let authorities = certificates::certificates(text, WHAT)?;
+                let pinned = Pinned::new(authorities, signed.map_err(other)?);
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(pinned))
             }
             Verify::Nothing => builder
                 .dangerous()

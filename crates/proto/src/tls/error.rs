@@ -8,6 +8,8 @@ use rustls::{
     PeerMisbehaved,
 };
 
+use super::pinned::is_of_authority;
+
 /// Why a TLS connection failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}{advice}")]
@@ -192,6 +194,11 @@ fn cause_of(error: &CertificateError, is_client: bool) -> (TlsCause, &'static st
         E::NotValidForName | E::NotValidForNameContext { .. } => {
             (TlsCause::WrongName, ": ask for its name with --sni NAME, or use -k")
         }
+        error if is_of_authority(error) => (
+            TlsCause::UnknownAuthority,
+            ": name it with --cacert FILE, make it anew with CA:FALSE (openssl req -addext \
+             basicConstraints=critical,CA:FALSE), or use -k",
+        ),
         _ => (TlsCause::Other, ": renew it, or use -k"),
     };
     (cause, if is_client { advice } else { "" })
@@ -211,8 +218,8 @@ fn untrusted(error: &CertificateError, is_client: bool) -> String {
         E::NotValidForNameContext { expected, presented } => {
             format!("is for {}, not for {}", names(presented), expected.to_str())
         }
-        E::Other(error) if error.to_string().contains("CaUsedAsEndEntity") => {
-            "is an authority's own (CA:TRUE), which may not be a server's".to_owned()
+        error if is_of_authority(error) => {
+            "is an authority's own (CA:TRUE), and is not named itself".to_owned()
         }
         error => format!("cannot be verified: {error}"),
     };

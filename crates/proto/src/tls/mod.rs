@@ -21,6 +21,7 @@ mod connection;
 mod error;
 pub mod fuzz;
 mod options;
+mod pinned;
 mod sessions;
 #[cfg(test)]
 mod tests;

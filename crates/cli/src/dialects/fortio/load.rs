@@ -26,6 +26,7 @@ use super::{
     Refused, check_document, endpoint, feed, now, parts, print, print_answer, ready, say,
     write_document,
 };
+use crate::destination;
 use crate::feed::close;
 use crate::run::{explain, stopped_by_signals};
 use crate::signals::Caught;
@@ -250,7 +251,7 @@ fn report(
             say(&text::written(document.len(), "stdout"));
         }
         Some(path) => {
-            std::fs::write(path, &document)
+            destination::write(Path::new(path), &document)
                 .map_err(|error| format!("fortio: cannot write '{path}': {error}"))?;
             say(&text::written(document.len(), path));
         }

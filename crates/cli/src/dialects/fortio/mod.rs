@@ -36,11 +36,7 @@ impl From<String> for Refused {
 
 impl From<Exit> for Refused {
     fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Usage(line) | Exit::CouldNotRun(line) | Exit::Text(line) => {
-                Self(format!("fortio: {line}"))
-            }
-        }
+        Self(format!("fortio: {}", exit.into_text()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::zero;
 use crate::plan::error::{Message, PlanError, given, name};
-use crate::plan::{Draft, Field, HttpVersion, Timestamps};
+use crate::plan::{Draft, Field, HttpVersion, Request, Timestamps};
 use crate::schedule::{Profile, RATE_LIMIT_UHZ};
 use crate::units::{counted, format_count, format_duration, format_rate};
 
@@ -27,6 +27,17 @@ pub(super) fn check(draft: &Draft, errors: &mut Vec<PlanError>) {
             Message::from("give ") + name(Field::Duration) + " or " + name(Field::Requests);
         let problem = "neither a duration nor a number of requests";
         errors.push(PlanError::new(Field::Duration, problem, advice));
+    }
+}
+
+/// Gives each request a connection of its own, where each says that its connection ends with the
+/// response. What differs from request to request is decided when it is sent.
+pub(super) fn part_connections(draft: &mut Draft) {
+    let is_plain = matches!(draft.endpoint.scheme.as_str(), "http" | "https");
+    let stays = draft.transport.outlives_close || draft.script.is_some() || draft.vus.is_some();
+    if is_plain && !stays && draft.requests().all(Request::ends_connection) {
+        draft.requests_per_connection = Some(1);
+        draft.requests_per_connection_min = None;
     }
 }
 
@@ -131,6 +142,12 @@ fn unpipelined(draft: &Draft) -> Option<PlanError> {
         return None;
     }
     let continues = draft.requests().any(|request| request.expect_continue);
+    if draft.requests().any(Request::ends_connection) && !draft.transport.outlives_close {
+        let problem = Message::from("a request that says Connection: close and ")
+            + name(Field::Pipeline)
+            + " do not go together";
+        return Some(PlanError::new(Field::Pipeline, problem, "leave one of them out"));
+    }
     let given = [
         (draft.redirects > 0, Field::Redirects),
         (draft.cookies, Field::Cookies),

@@ -45,6 +45,7 @@ pub(super) fn check(
     declared: &[Declared],
 ) -> Result<(Draft, Vec<Condition>), PlanErrors> {
     let mut errors = Vec::new();
+    load::part_connections(&mut draft);
     for rule in RULES {
         rule(&draft, &mut errors);
     }

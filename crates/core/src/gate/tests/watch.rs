@@ -27,12 +27,21 @@ fn watched_conditions_hold_when_they_have_for_long_enough() {
         ("lateness.max>=7us", Some(7)),
         ("cpu@last:5s>=25%", Some(4)),
         ("failed>0", None),
+        ("status.503>0", Some(12)),
+        ("status.5xx>3", Some(13)),
+        ("status.503@last:1s>=1% FOR 3s", Some(14)),
+        ("status.404>0", None),
     ];
     let plan = Draft { duration_ns: Some(20 * SECOND), ..Draft::clone(&result.plan) };
+    let mut series = result.series.points().to_vec();
+    for (point, second) in series.iter_mut().zip(0..) {
+        let busy = if second >= 12 { 3 } else { 0 };
+        point.status = [(200, point.completed - busy), (503, busy)].into();
+    }
     for (text, second) in cases {
         let condition = Condition::parse_abort(text, &[]).unwrap();
         let mut watch = AbortWatch::new(std::slice::from_ref(&condition), &plan);
-        let mut points = result.series.points().iter();
+        let mut points = series.iter();
         let held = points.position(|point| watch.add(point) == Some(&condition));
         assert_eq!(held, second, "{text}");
     }

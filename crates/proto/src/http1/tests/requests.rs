@@ -186,3 +186,21 @@ fn an_idle_connection_costs_little() {
     let size = size_of::<RequestDecoder>();
     assert!(size <= 128, "{size} bytes");
 }
+
+#[test]
+fn a_request_may_say_that_its_connection_ends() {
+    for (head, ends) in [
+        ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nConnection: close\r\n\r\n", true),
+        ("GET / HTTP/1.1\r\nCONNECTION:  Keep-Alive ,\tCLOSE,\r\n\r\n", true),
+        ("GET / HTTP/1.1\r\nConnection: TE\r\nConnection: close\r\n\r\n", true),
+        ("GET / HTTP/1.1\r\nConnection: closed\r\n\r\n", false),
+        ("POST / HTTP/1.1\r\nHost: a\r\n\r\nConnection: close\r\n\r\n", false),
+        ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", true),
+        ("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", false),
+        ("GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n", true),
+        ("", false),
+    ] {
+        assert_eq!(crate::http1::ends_connection(head.as_bytes()), ends, "{head:?}");
+    }
+}

@@ -45,13 +45,24 @@ fn servers_are_believed_or_not() {
                  name its authority with --cacert FILE, or use -k",
             ),
         ),
+        (ca.clone(), ca_root.clone(), "localhost", None),
+        (
+            ca.clone(),
+            ca_root,
+            "example.com",
+            Some(
+                "the server's certificate is for localhost, not for example.com: \
+                 ask for its name with --sni NAME, or use -k",
+            ),
+        ),
         (
             ca,
-            ca_root,
+            roots(),
             "localhost",
             Some(
-                "the server's certificate is an authority's own (CA:TRUE), which may not be a \
-                 server's: renew it, or use -k",
+                "the server's certificate is an authority's own (CA:TRUE), and is not named \
+                 itself: name it with --cacert FILE, make it anew with CA:FALSE (openssl req \
+                 -addext basicConstraints=critical,CA:FALSE), or use -k",
             ),
         ),
         (
