@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::exit::Refused;
 use super::metrics::{Book, Kind, MetricId, Registry, Sink, TrendStat};
-use super::options::{Ns, OptionValue, shortened};
+use super::options::{Ns, OptionValue, field, shortened};
 
 /// The most thresholds of a run.
 pub const THRESHOLDS_MAX: usize = 10_000;
@@ -76,7 +76,7 @@ fn text(value: &Value) -> Result<ThresholdText, String> {
     }
     let wrong = "a threshold is not text, and not an object with threshold and abortOnFail";
     let fields = value.as_object().ok_or(wrong)?;
-    let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
+    let field = |name: &str| field(fields, name);
     let of = |name: &str, what: String| format!("{name}: {what}");
     let source = field("threshold").map_or(Ok(String::new()), |value| {
         String::from_json(value).map_err(|what| of("threshold", what))
