@@ -217,6 +217,12 @@ impl Receiver {
         self
     }
 
+    /// Whether it is reached over TLS.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        matches!(&self.place, Place::Http(http) if http.url.starts_with("https:"))
+    }
+
     /// The same with TLS that believes this.
     #[must_use]
     pub fn with_trust(mut self, trust: Trust) -> Self {

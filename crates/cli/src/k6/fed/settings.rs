@@ -208,8 +208,12 @@ pub(super) fn opentelemetry(variables: Variables<'_>) -> Result<Asked, Refused> 
     let scheme = if is_plain { "http" } else { "https" };
     let user =
         credentials(variables, "K6_OTEL_HTTP_EXPORTER_USERNAME", "K6_OTEL_HTTP_EXPORTER_PASSWORD");
-    let url = format!("otlp={scheme}://{endpoint}{path}");
-    let receiver = receiver(&url, user.as_deref().map(basic))?;
+    let url = format!("{scheme}://{endpoint}{path}");
+    // The path is whole, as that of OpenTelemetry's own variable for metrics alone.
+    let whole = |name: &str| (name == "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT").then(|| url.clone());
+    let receiver = Receiver::parse("otlp", &whole);
+    let receiver = receiver.map_err(|error| other_fault(error.to_string()))?;
+    let receiver = with_authorization(receiver, user.as_deref().map(basic))?;
     let receiver = with_headers(receiver, otel_headers(variables)?)?;
     let trust = trust(
         variables,
@@ -247,16 +251,19 @@ fn is_true(value: Option<String>) -> bool {
 }
 
 fn credentials(variables: Variables<'_>, user: &str, password: &str) -> Option<String> {
-    let user = variables.text(user)?;
-    Some(format!("{user}:{}", variables.text(password).unwrap_or_default()))
+    let (user, password) = (variables.text(user), variables.text(password));
+    user.map(|user| format!("{user}:{}", password.unwrap_or_default()))
 }
 
 /// The receiver of a text. Nothing of the environment is added but what k6 reads.
 fn receiver(text: &str, authorization: Option<String>) -> Result<Receiver, Refused> {
     let receiver = Receiver::parse(text, &|_| None);
     let receiver = receiver.map_err(|error| other_fault(error.to_string()))?;
-    let header = authorization.map(|value| ("Authorization".to_owned(), value));
-    with_headers(receiver, header)
+    with_authorization(receiver, authorization)
+}
+
+fn with_authorization(receiver: Receiver, value: Option<String>) -> Result<Receiver, Refused> {
+    with_headers(receiver, value.map(|value| ("Authorization".to_owned(), value)))
 }
 
 fn with_headers(

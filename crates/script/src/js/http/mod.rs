@@ -426,10 +426,10 @@ impl Flow {
         Next::Done
     }
 
-    /// What went over the wire, as text: the request and its response, with their bodies if they
-    /// are wanted. The body of the response is as the script gets it.
+    /// What went over the wire, as text: the request and its response over a protocol, with their
+    /// bodies if they are wanted. The body of the response is as the script gets it.
     #[must_use]
-    pub fn exchange(&self, has_bodies: bool) -> [String; 2] {
+    pub fn exchange(&self, protocol: &str, has_bodies: bool) -> [String; 2] {
         let end = self.wire.windows(4).position(|four| four == b"\r\n\r\n");
         let (head, body) = self.wire.split_at(end.map_or(self.wire.len(), |at| at + 4));
         let body = if has_bodies { body } else { &[] };
@@ -440,7 +440,8 @@ impl Flow {
         }
         let body = if has_bodies { &self.body[..] } else { &[] };
         let (status, head) = (&self.status_text, text(&self.head));
-        let response = format!("Response:\n{status}\n{}\n\n{}\n", head.trim_end(), text(body));
+        let (head, body) = (head.trim_end(), text(body));
+        let response = format!("Response:\n{protocol} {status}\n{head}\n\n{body}\n");
         [request, response]
     }
 
