@@ -121,6 +121,8 @@ impl Test {
             };
             let prepared = prepare(cast, handle.controls(), make);
             let mut course = Course::new(self, handle, &common, &network, &sender, early.as_ref());
+            // A VU that cannot be initialised has aborted the others.
+            let is_broken = matches!(prepared, Err(VuError::Script(_)));
             let loaded = match prepared {
                 Ok(prepared) => course.begin(prepared),
                 // There is nothing to count, and still a summary.
@@ -135,7 +137,8 @@ impl Test {
             let Course { endings: failures, is_marked_failed, mut account, .. } = course;
             drop((sender, early));
             let ended_by = watched.join().expect("it does not panic");
-            let mut endings: Vec<Ending> = ended(handle, &ended_by).into_iter().collect();
+            let ended = ended(handle, &ended_by).filter(|_| !is_broken);
+            let mut endings: Vec<Ending> = ended.into_iter().collect();
             endings.extend(failures);
             if is_marked_failed {
                 let what = "test run was marked as failed".to_owned();
