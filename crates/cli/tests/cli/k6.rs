@@ -180,6 +180,14 @@ fn how_a_run_ends_is_in_its_exit_code() {
             0,
             "features in the options of a script have no effect",
         ),
+        (
+            format!(
+                "export const options = {{ thresholds: {{ 'iterations{{vu:1}}': [] }} }}; {empty}"
+            ),
+            &[],
+            0,
+            "'vu' is not a tag that thresholds see",
+        ),
         (empty.to_owned(), &["--profiling-enabled"], 0, "--profiling-enabled has no effect"),
         // What a later VU says while it is initialised.
         (

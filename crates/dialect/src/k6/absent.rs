@@ -54,7 +54,7 @@ const URL_SECRETS: &str = "secrets come from --secret-source mock and file alone
 const NO_PAGE: &str = "no page is served during the test";
 
 /// Variables that have no effect, with all that begin so where a name ends in `*`.
-const VARIABLES: [Why; 24] = [
+const VARIABLES: [Why; 25] = [
     ("K6_AUTO_EXTENSION_RESOLUTION", EXTENSIONS),
     ("K6_BINARY_PROVISIONING", EXTENSIONS),
     ("K6_BUILD_SERVICE_URL", EXTENSIONS),
@@ -78,6 +78,7 @@ const VARIABLES: [Why; 24] = [
     ("K6_WEB_DASHBOARD_RECORD", NO_PAGE),
     ("K6_WEB_DASHBOARD_TAGS", NO_PAGE),
     ("K6_USAGE_REPORT_URL", "usage reports are never sent"),
+    ("SSLKEYLOGFILE", "keys of TLS are not written"),
     ("XK6_DASHBOARD_CONFIG", NO_PAGE),
 ];
 

@@ -293,6 +293,23 @@ impl Thresholds {
         Ok(Self(all))
     }
 
+    /// A line for each that selects samples by what is no tag of them, so that none counts.
+    #[must_use]
+    pub fn warnings(&self, registry: &Registry) -> Vec<String> {
+        let selected = self.0.iter().filter_map(|(metric, _)| {
+            let metric = registry.get(*metric);
+            Some((metric, metric.part.as_ref()?))
+        });
+        let lines = selected.flat_map(|(metric, part)| {
+            let given = ["vu", "iter"].into_iter().filter(|tag| part.tags.get(tag).is_some());
+            given.map(move |tag| {
+                let name = shortened(&metric.name);
+                format!("'{tag}' is not a tag that thresholds see, so '{name}' has no samples")
+            })
+        });
+        lines.collect()
+    }
+
     /// Metrics and their thresholds, by name of the metric.
     pub fn iter(&self) -> impl Iterator<Item = (MetricId, &[Threshold])> {
         self.0.iter().map(|(metric, thresholds)| (*metric, &thresholds[..]))

@@ -162,6 +162,7 @@ impl Test {
                 (false, Some(texts)) => Thresholds::new(texts, &mut registry)?,
                 _ => Thresholds::default(),
             };
+        warnings.extend(thresholds.warnings(&registry));
         let selected = registry.select_expected(&configuration.system_tags);
         selected.map_err(|error| refused(ExitCode::InvalidConfig, error.to_string()))?;
         for warning in warnings {
