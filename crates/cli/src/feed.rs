@@ -14,7 +14,7 @@ use crate::ending::say;
 use crate::exit::Exit;
 use crate::feed_args::{FeedFlags, NamesFlag};
 use crate::signals::{self, Caught};
-use crate::value_args::variable;
+use crate::value_args::{receiver_with, variable};
 
 /// The variable with labels, as in `env=staging,team=web`; a comma in a value is `%2C`.
 const LABELS: &str = "PLIMSOLL_OUT_LABELS";
@@ -147,7 +147,7 @@ pub(crate) fn no_variables() -> Vec<(&'static str, String)> {
 /// No target has a space in it.
 fn receivers(lookup: Lookup<'_>) -> Result<Vec<Receiver>, String> {
     let text = lookup(OUT).unwrap_or_default();
-    let read = |word| Receiver::parse(word, lookup).map_err(|error| format!("{OUT}: {error}"));
+    let read = |word| receiver_with(word, lookup).map_err(|error| format!("{OUT}: {error}"));
     text.split_whitespace().map(read).collect()
 }
 

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use plimsoll_core::secret::Secret;
 use plimsoll_core::units::parse_count;
 use plimsoll_io::DriverChoice;
-use plimsoll_outputs::{Receiver, ReceiverError};
+use plimsoll_outputs::{Receiver, Trust};
 
 /// Which driver to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -55,8 +55,25 @@ pub(crate) fn secret(text: &str) -> Result<Secret, Infallible> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn receiver(text: &str) -> Result<Receiver, ReceiverError> {
-    Receiver::parse(text, &variable)
+pub(crate) fn receiver(text: &str) -> Result<Receiver, String> {
+    receiver_with(text, &variable)
+}
+
+/// The same with the variables that a lookup has. Over TLS, authorities come from `SSL_CERT_FILE`.
+///
+/// # Errors
+/// What is wrong with it, or with that file.
+pub(crate) fn receiver_with(
+    text: &str,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<Receiver, String> {
+    let receiver = Receiver::parse(text, lookup).map_err(|error| error.to_string())?;
+    let path = lookup("SSL_CERT_FILE").filter(|path| !path.is_empty() && receiver.is_encrypted());
+    let Some(path) = path else { return Ok(receiver) };
+    let wrong = |why: String| format!("SSL_CERT_FILE '{path}': {why}");
+    let roots = crate::files::pem(Path::new(&path)).map_err(wrong)?;
+    let trust = Trust::default().roots(roots).map_err(|error| wrong(error.to_string()))?;
+    Ok(receiver.with_trust(trust))
 }
 
 /// A variable of the environment, unless it is empty or not text.

@@ -2,11 +2,9 @@
 //!
 //! No redirects and no proxies: figures go where the user said, or nowhere.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ureq::http::HeaderMap;
-use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, Error};
 
 use crate::batch::{Batch, Points};
@@ -35,14 +33,8 @@ pub(crate) struct Poster {
 
 impl Poster {
     pub(crate) fn new(to: Http) -> Self {
-        let provider = rustls::crypto::aws_lc_rs::default_provider();
-        let tls = TlsConfig::builder()
-            .provider(TlsProvider::Rustls)
-            .root_certs(RootCerts::WebPki)
-            .unversioned_rustls_crypto_provider(Arc::new(provider))
-            .build();
         let config = Agent::config_builder()
-            .tls_config(tls)
+            .tls_config(to.trust.config())
             .proxy(None)
             .max_redirects(0)
             .max_redirects_will_error(false)

@@ -37,6 +37,7 @@ mod statsd;
 mod tests;
 mod told;
 mod transport;
+mod trust;
 
 pub use delivery::Delivery;
 pub use events::Timetable;
@@ -45,3 +46,4 @@ pub use figures::Names;
 pub use labels::{Label, LabelError};
 pub use receiver::{HEADERS, OUT, Receiver, ReceiverError};
 pub use scrape::Wait;
+pub use trust::{Trust, TrustError};

@@ -12,6 +12,7 @@ use ureq::http::Uri;
 
 use crate::otlp::Temporality;
 use crate::remote_write::Version;
+use crate::trust::Trust;
 
 /// Looks a variable of the environment up.
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -78,6 +79,8 @@ pub(crate) struct Http {
     pub headers: Vec<(String, String)>,
     /// Whether answers say how much was written.
     pub confirms: bool,
+    /// Whom TLS believes.
+    pub trust: Trust,
 }
 
 /// Why a text names no receiver.
@@ -124,6 +127,9 @@ pub enum ReceiverError {
         /// Values that it may have.
         known: &'static str,
     },
+    /// A header that cannot be sent.
+    #[error("'{0}' is not the name of a header, or its value cannot be sent")]
+    Header(String),
     /// Headers that cannot be sent.
     #[error("{name} is not a list of headers: write NAME=VALUE,NAME=VALUE")]
     Headers {
@@ -173,6 +179,57 @@ impl Receiver {
             Place::Listen(address, _) => address.to_string(),
         };
         Ok(Self { form, place, kind: kind.to_owned(), shown, given: text.to_owned() })
+    }
+
+    /// The same with further headers. A header that it has already stays as it is.
+    ///
+    /// # Errors
+    /// The name of a header that cannot be sent.
+    pub fn with_headers(
+        mut self,
+        headers: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, ReceiverError> {
+        for (name, value) in headers {
+            if !can_be_sent(&name, &value) {
+                return Err(ReceiverError::Header(name));
+            }
+            if let Place::Http(http) = &mut self.place
+                && !has_header(&http.headers, &name)
+            {
+                http.headers.push((name, value));
+            }
+        }
+        Ok(self)
+    }
+
+    /// The same with a parameter of its URL's query in place of those of this name. The value must
+    /// be one that a URL can hold.
+    #[must_use]
+    pub fn with_parameter(mut self, name: &str, value: &str) -> Self {
+        if let Place::Http(http) = &mut self.place {
+            let (path, query) = http.url.split_once('?').unwrap_or((&http.url, ""));
+            let is_other = |pair: &&str| !pair.is_empty() && pair.split('=').next() != Some(name);
+            let mut pairs: Vec<&str> = query.split('&').filter(is_other).collect();
+            let own = format!("{name}={value}");
+            pairs.push(&own);
+            http.url = format!("{path}?{}", pairs.join("&"));
+        }
+        self
+    }
+
+    /// Whether it is reached over TLS.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        matches!(&self.place, Place::Http(http) if http.url.starts_with("https:"))
+    }
+
+    /// The same with TLS that believes this.
+    #[must_use]
+    pub fn with_trust(mut self, trust: Trust) -> Self {
+        if let Place::Http(http) = &mut self.place {
+            http.trust = trust;
+        }
+        self
     }
 
     /// The text that it was read from. The query of a URL in it may be secret.
@@ -225,8 +282,11 @@ fn influx(target: &str, lookup: Lookup<'_>) -> Result<Http, ReceiverError> {
     let token = lookup("INFLUX_TOKEN").filter(|_| !has_header(&headers, "authorization"));
     headers.extend(token.map(|token| ("Authorization".to_owned(), format!("Token {token}"))));
     headers.push(("Content-Type".to_owned(), "text/plain; charset=utf-8".to_owned()));
-    let url = format!("{}{path}?{query}&precision=ns", base(&uri));
-    Ok(Http { url, headers, confirms: false })
+    // Lines have times in ns, whatever the URL says.
+    let is_other = |pair: &&str| !pair.is_empty() && !pair.starts_with("precision=");
+    let query: Vec<&str> = query.split('&').filter(is_other).chain(["precision=ns"]).collect();
+    let url = format!("{}{path}?{}", base(&uri), query.join("&"));
+    Ok(Http { url, headers, confirms: false, trust: Trust::default() })
 }
 
 /// `[ADDRESS][:PORT][,linger=T]`; without an address, this host alone reaches it.
@@ -273,7 +333,7 @@ fn remote_write(target: &str, lookup: Lookup<'_>) -> Result<(Form, Place), Recei
         path => path.to_owned(),
     });
     let confirms = version == Version::Two;
-    let place = Place::Http(Http { url, headers, confirms });
+    let place = Place::Http(Http { url, headers, confirms, trust: Trust::default() });
     Ok((Form::RemoteWrite { has_native, version }, place))
 }
 
@@ -321,7 +381,7 @@ fn otlp(target: &str, lookup: Lookup<'_>) -> Result<(Form, Place), ReceiverError
     resource.extend(name.map(|name| ("service.name".to_owned(), name)));
     let attributes = headers(lookup, "OTEL_RESOURCE_ATTRIBUTES")?.into_iter();
     resource.extend(attributes.map(|(name, value)| (name, percent_decoded(&value))));
-    let place = Place::Http(Http { url, headers: all, confirms: false });
+    let place = Place::Http(Http { url, headers: all, confirms: false, trust: Trust::default() });
     Ok((Form::Otlp { temporality, resource }, place))
 }
 
@@ -374,12 +434,15 @@ fn headers(lookup: Lookup<'_>, name: &'static str) -> Result<Vec<(String, String
     let read = |pair: &str| {
         let (key, value) = pair.split_once('=')?;
         let (key, value) = (key.trim(), value.trim());
-        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        let is_visible = |byte: u8| (0x20..0x7f).contains(&byte);
-        let fits = !key.is_empty() && key.bytes().all(is_token) && value.bytes().all(is_visible);
-        fits.then(|| (key.to_owned(), value.to_owned()))
+        can_be_sent(key, value).then(|| (key.to_owned(), value.to_owned()))
     };
     pairs.map(|pair| read(pair).ok_or(ReceiverError::Headers { name })).collect()
+}
+
+fn can_be_sent(name: &str, value: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let is_visible = |byte: u8| (0x20..0x7f).contains(&byte);
+    !name.is_empty() && name.bytes().all(is_token) && value.bytes().all(is_visible)
 }
 
 #[cfg(test)]

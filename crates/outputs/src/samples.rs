@@ -68,13 +68,14 @@ pub enum Field<'a> {
     Text(&'a str),
 }
 
-/// Adds a point to lines of InfluxDB. Tags without a value are left out.
+/// Adds a point to lines of InfluxDB. Tags without a value are left out. The time is in the unit
+/// that the receiver is told.
 pub fn influx_point<'a>(
     lines: &mut String,
     measurement: &str,
     tags: impl Iterator<Item = (&'a str, &'a str)>,
     fields: &[(&str, Field<'_>)],
-    time_ns: u64,
+    time: u64,
 ) {
     lines.push_str(&escaped(measurement));
     for (name, value) in tags.filter(|(_, value)| !value.is_empty()) {
@@ -89,7 +90,7 @@ pub fn influx_point<'a>(
             Field::Text(text) => write!(lines, "=\"{}\"", quoted(text)),
         };
     }
-    let _ = writeln!(lines, " {time_ns}");
+    let _ = writeln!(lines, " {time}");
 }
 
 /// A name or a value of a tag, with what separates them escaped. A backslash at its end would
@@ -180,7 +181,12 @@ pub struct OtlpSample<'a> {
 
 /// The samples of one time as a batch of OTLP; both times are ns since 1970.
 #[must_use]
-pub fn otlp(service: &str, samples: &[OtlpSample<'_>], start_ns: u64, time_ns: u64) -> Vec<u8> {
+pub fn otlp(
+    (service, version): (&str, &str),
+    samples: &[OtlpSample<'_>],
+    start_ns: u64,
+    time_ns: u64,
+) -> Vec<u8> {
     let temporality = Temporality::Cumulative.number();
     let mut metrics: BTreeMap<&str, Metric> = BTreeMap::new();
     for sample in samples {
@@ -212,7 +218,8 @@ pub fn otlp(service: &str, samples: &[OtlpSample<'_>], start_ns: u64, time_ns: u
             _ => {}
         }
     }
-    let resource = vec![Attribute::text("service.name", service)];
+    let own = [("service.name", service), ("service.version", version)];
+    let resource = own.iter().map(|(name, value)| Attribute::text(name, value)).collect();
     request(resource, metrics.into_values().collect()).encode_to_vec()
 }
 
@@ -228,7 +235,7 @@ mod tests {
         [0.0, 5.0, 5.1, 1.0].into_iter().for_each(|value| buckets.record(value));
         let attributes = vec![("a", "b")];
         let sample = OtlpSample { name: "m".to_owned(), unit: "ms", attributes, value: &value };
-        let bytes = otlp("k6", &[sample], 1, 2);
+        let bytes = otlp(("k6", "2"), &[sample], 1, 2);
         let request = Request::decode(bytes.as_slice()).unwrap();
         let metric = &request.resource_metrics[0].scope_metrics[0].metrics[0];
         let Some(Data::Histogram(found)) = &metric.data else { panic!("{metric:?}") };

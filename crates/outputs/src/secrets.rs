@@ -107,6 +107,7 @@ fn escaped(text: &str, escapes: &Escapes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trust::Trust;
 
     #[test]
     fn credentials_are_masked_wherever_an_answer_has_them() {
@@ -120,6 +121,7 @@ mod tests {
                 header("Content-Type", "text/plain"),
             ],
             confirms: false,
+            trust: Trust::default(),
         };
         let secrets = Secrets::of(&to);
         for secret in [
@@ -147,6 +149,7 @@ mod tests {
             url: "http://a/write?token=a%2Fb%20%22c%22%3C%26".to_owned(),
             headers: vec![("X-Api-Key".to_owned(), "k'1/\\>+2".to_owned())],
             confirms: false,
+            trust: Trust::default(),
         };
         let secrets = Secrets::of(&to);
         for spelling in [

@@ -160,6 +160,7 @@ fn times(times: &Times, resolve_ns: Option<u64>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::is_harmful;
 
     fn transcript(response: Option<Message>) -> Transcript {
         let head = vec!["GET / HTTP/1.1".to_owned(), "Host: a".to_owned()];

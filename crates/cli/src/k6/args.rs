@@ -2,8 +2,9 @@
 //! flags mean is read in `plimsoll-dialect`, which gets them as text.
 
 use clap::builder::ValueParser;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use plimsoll_dialect::k6::absent;
 use plimsoll_dialect::k6::options::Flags;
 use plimsoll_dialect::k6::runtime::RuntimeFlags;
 
@@ -51,7 +52,7 @@ const RUNTIME: [Flag; 10] = [
 ];
 
 /// Flags that are options, and those of `run` alone.
-const RUN: [Flag; 34] = [
+const RUN: [Flag; 35] = [
     ("vus", Some('u'), Value("N"), "Virtual users"),
     ("duration", Some('d'), Value("TIME"), "How long iterations start"),
     ("iterations", Some('i'), Value("N"), "Iterations of all VUs together"),
@@ -83,6 +84,7 @@ const RUN: [Flag; 34] = [
     ("local-ips", None, Value("ADDRESSES"), "Addresses to connect from"),
     ("dns", None, Value("SETTINGS"), "ttl=5m,select=random,policy=preferIPv4"),
     ("out", Some('o'), Values("OUTPUT"), "Write samples: json=FILE, csv=FILE"),
+    ("features", None, Values("NAMES"), "No effect: each feature is warned of"),
     ("linger", Some('l'), Switch, "Stay after the test until Ctrl-C"),
     ("no-usage-report", None, Switch, "No effect: none is ever sent"),
     ("as-original", None, Switch, "k6's User-Agent, and nothing of our own on stderr"),
@@ -96,6 +98,8 @@ const NEW: [Flag; 3] = [
     ("template", None, Value("NAME"), "minimal"),
     ("project-id", None, Value("ID"), "Not supported"),
 ];
+
+const VERSION: [Flag; 1] = [("json", None, Switch, "As JSON")];
 
 /// The commands for a run that goes on elsewhere.
 const REMOTE: [(&str, &str); 5] = [
@@ -154,7 +158,7 @@ pub(crate) fn definition() -> Command {
         .override_usage("plimsoll k6 new [FLAGS] [FILE]")
         .arg(script())
         .args(args(NEW));
-    let version = Command::new("version").about("Print the version");
+    let version = Command::new("version").about("Print the version").args(args(VERSION));
     let remote = REMOTE.map(|(name, about)| {
         let command = Command::new(name).about(about);
         if name == "scale" { command.args(args(SCALE)) } else { command }
@@ -178,12 +182,24 @@ pub(super) fn said(error: &clap::Error) -> Result<String, String> {
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Ok(error.render().to_string()),
         _ => {
+            if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+                && let Some(why) = absent::command(name)
+            {
+                return Err(why);
+            }
             let text = error.render().to_string();
             let first = text.lines().next().unwrap_or_default();
             let what = first.strip_prefix("error: ").unwrap_or(first);
             Err(format!("{what}: see --help"))
         }
     }
+}
+
+/// A line for each flag that is given and has no effect.
+pub(super) fn without_effect(matches: &ArgMatches) -> Vec<String> {
+    let is_given = switch(matches, "profiling-enabled") == Some(true);
+    let what = "--profiling-enabled has no effect: there is nothing for Go's profiler to look at";
+    is_given.then(|| what.to_owned()).into_iter().collect()
 }
 
 /// What a flag says, if it is given.
@@ -303,6 +319,7 @@ mod tests {
             (&["run", "--bogus", "s.js"][..], "unexpected argument '--bogus' found: see --help"),
             (&["run", "--quiet=x", "s.js"], "invalid value 'x' for '--quiet[=<BOOL>]'"),
             (&["nope"], "unrecognized subcommand 'nope': see --help"),
+            (&["-v", "archive", "-O", "a.tar"], "k6's command 'archive' is not supported: copy"),
         ] {
             let line = said(&parse(words).expect_err(says)).expect_err(says);
             assert!(line.starts_with(says) && !line.contains('\n'), "{line}");

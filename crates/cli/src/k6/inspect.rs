@@ -18,13 +18,22 @@ use super::{args, print};
 pub(super) fn inspect(given: &ArgMatches, log: &Log) -> Result<ExitCode, Refused> {
     let test = load(given, log, &AtomicBool::new(false))?.test;
     let configuration = &test.configuration;
-    let mut entries = configuration.options.named();
+    let options = &configuration.options;
+    let mut entries = options.named();
+    entries.retain(|(name, value)| *name != "cloud" || !value.is_null());
+    for (_, value) in entries.iter_mut().filter(|(name, value)| *name == "dns" && value.is_null()) {
+        *value = json!({ "ttl": null, "select": null, "policy": null });
+    }
     if args::switch(given, "execution-requirements") == Some(true) {
         let limits = configuration.limits();
         let duration = Ns(i64::try_from(limits.duration_ns).unwrap_or(i64::MAX));
         let consolidated = configuration.consolidated().named();
         for (name, value) in &mut entries {
             match *name {
+                // VUs alone stand for as many iterations.
+                "iterations" if !options.says_how_vus_run() => {
+                    *value = options.vus.map_or(Value::Null, Value::from);
+                }
                 "scenarios" => {
                     let scenarios = consolidated.iter().find(|(known, _)| known == name);
                     *value = scenarios.map_or(Value::Null, |(_, value)| value.clone());

@@ -6,10 +6,13 @@
 //! k6's output goes to stdout, its log to stderr. What k6 does not say goes to stderr after it.
 
 mod args;
+mod dashboard;
 mod fed;
 mod honest;
 mod inspect;
 mod log;
+#[cfg(test)]
+mod names;
 mod new;
 mod outputs;
 mod progress;
@@ -33,6 +36,9 @@ use crate::value_args::variable;
 pub(crate) use args::definition;
 use log::{Log, Wanted, other_fault};
 pub(crate) use report::{ScriptRun, Unfit};
+
+/// Looks a variable of the environment up; an empty one is none.
+type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The version of k6 that is followed.
 const K6_VERSION: &str = "2.2.0";
@@ -58,9 +64,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Exit> {
     };
     let (name, given) = matches.subcommand().unwrap_or(("version", &matches));
     if name == "version" {
-        return Err(Exit::Text(format!("k6 {VERSION}\n")));
+        return Err(Exit::Text(match args::switch(given, "json") {
+            Some(true) => format!("{}\n", version_document()),
+            _ => format!("k6 {VERSION}\n"),
+        }));
     }
-    match Log::start(&wanted(given, name == "run")) {
+    match Log::start(&wanted(given, name == "run", &variable)) {
         Ok(log) => Ok(carry_out(name, given, log)),
         Err(refused) => Ok(complain(&refused)),
     }
@@ -85,10 +94,10 @@ fn carry_out(name: &str, given: &ArgMatches, log: Log) -> ExitCode {
 }
 
 /// What is asked of the log. A flag wins over a variable.
-fn wanted(given: &ArgMatches, is_run: bool) -> Wanted {
-    let one = |flag: &str, name: &str| args::text(given, flag).or_else(|| variable(name));
+fn wanted(given: &ArgMatches, is_run: bool, lookup: Lookup<'_>) -> Wanted {
+    let one = |flag: &str, name: &str| args::text(given, flag).or_else(|| lookup(name));
     let has_color = args::switch(given, "no-color") != Some(true)
-        && variable("K6_NO_COLOR").is_none_or(|text| text == "false");
+        && lookup("K6_NO_COLOR").is_none_or(|text| text == "false");
     Wanted {
         output: one("log-output", "K6_LOG_OUTPUT").unwrap_or_else(|| "stderr".to_owned()),
         format: one("log-format", "K6_LOG_FORMAT"),
@@ -107,6 +116,15 @@ fn print(text: &str) -> Result<(), Refused> {
     to_stdout(text.as_bytes()).map_err(|error| {
         let why = message::without_error_numbers(&error.to_string());
         other_fault(format!("cannot write to stdout: {why}"))
+    })
+}
+
+/// What `version --json` prints: k6's version where its callers look for it, and ours.
+fn version_document() -> serde_json::Value {
+    serde_json::json!({
+        "version": format!("v{K6_VERSION}"),
+        "plimsoll": env!("CARGO_PKG_VERSION"),
+        "go_os": std::env::consts::OS,
     })
 }
 

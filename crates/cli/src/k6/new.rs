@@ -33,7 +33,12 @@ export default function () {
 /// A file that is there or cannot be written, and a template that is not known; exit code 255.
 pub(super) fn new(given: &ArgMatches) -> Result<ExitCode, Refused> {
     if let Some(template) = args::text(given, "template").filter(|name| name != "minimal") {
-        let what = format!("template '{template}' is not known: write minimal");
+        let why = match template.as_str() {
+            "protocol" => "there is one template",
+            "browser" => "k6/browser is not there",
+            _ => "templates of your own are files to copy",
+        };
+        let what = format!("template '{template}' is not supported: {why}; write minimal");
         return Err(other_fault(what));
     }
     if args::text(given, "project-id").is_some() {

@@ -10,10 +10,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_dialect::k6::Refused;
 use plimsoll_dialect::k6::metrics::{MetricId, Registry, SystemTag, SystemTags, TagSet};
 use plimsoll_dialect::k6::output::{Columns, Gzip, PointLines, Sample, TimeFormat, metric_line};
 use plimsoll_dialect::k6::threshold::Thresholds;
+use plimsoll_dialect::k6::{Refused, absent};
 use plimsoll_runner::k6::{Point, Points, Test};
 
 use super::fed::Fed;
@@ -27,6 +27,31 @@ const BUFFER_BYTES: usize = 128 << 10;
 
 fn buffered<W: Write>(out: W) -> BufWriter<W> {
     BufWriter::with_capacity(BUFFER_BYTES, out)
+}
+
+/// Variables of the environment.
+#[derive(Clone, Copy)]
+pub(super) struct Variables<'a> {
+    /// Looks one up that is not empty.
+    pub(super) lookup: &'a dyn Fn(&str) -> Option<String>,
+    /// All, as `NAME=VALUE`.
+    pub(super) all: &'a dyn Fn() -> Vec<String>,
+}
+
+impl Variables<'_> {
+    /// A variable, unless it is empty.
+    pub(super) fn text(self, name: &str) -> Option<String> {
+        (self.lookup)(name)
+    }
+
+    /// Those whose names begin so, without that, and their values.
+    pub(super) fn beginning_with(self, start: &str) -> Vec<(String, String)> {
+        let rest = |text: &String| {
+            let (name, value) = text.strip_prefix(start)?.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        };
+        (self.all)().iter().filter_map(rest).collect()
+    }
 }
 
 /// A place for bytes.
@@ -104,7 +129,7 @@ impl Outputs {
     pub(super) fn open(
         names: &[String],
         tags: &SystemTags,
-        lookup: &dyn Fn(&str) -> Option<String>,
+        variables: Variables<'_>,
     ) -> Result<Self, Refused> {
         let mut outputs = Vec::new();
         for name in names {
@@ -116,14 +141,11 @@ impl Outputs {
                     let to = To::File(form, Place::open(path)?);
                     Output { description: format!("json ({path})"), to }
                 }
-                "csv" => csv(arguments, tags, lookup)?,
+                "csv" => csv(arguments, tags, variables)?,
                 _ => {
-                    let fed = Fed::open(kind, arguments, lookup)?;
-                    let (description, fed) = fed.ok_or_else(|| {
-                        let known =
-                            "json, csv, influxdb, opentelemetry or experimental-prometheus-rw";
-                        other_fault(format!("output '{kind}' is not supported: write {known}"))
-                    })?;
+                    let fed = Fed::open(kind, arguments, variables)?;
+                    let (description, fed) =
+                        fed.ok_or_else(|| other_fault(absent::output(kind)))?;
                     Output { description, to: To::Receiver(Box::new(fed)) }
                 }
             });
@@ -164,13 +186,11 @@ impl Outputs {
     }
 }
 
-fn csv(
-    arguments: &str,
-    tags: &SystemTags,
-    lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<Output, Refused> {
-    let mut path = lookup("K6_CSV_FILENAME").unwrap_or_else(|| "file.csv".to_owned());
-    let mut format = lookup("K6_CSV_TIME_FORMAT").unwrap_or_else(|| "unix".to_owned());
+fn csv(arguments: &str, tags: &SystemTags, variables: Variables<'_>) -> Result<Output, Refused> {
+    let text = |name: &str, usual: &str| variables.text(name).unwrap_or_else(|| usual.to_owned());
+    let mut path = text("K6_CSV_FILENAME", "file.csv");
+    let mut format = text("K6_CSV_TIME_FORMAT", "unix");
+    let mut interval = text("K6_CSV_SAVE_INTERVAL", "1s");
     if !arguments.contains('=') && !arguments.is_empty() {
         arguments.clone_into(&mut path);
     } else {
@@ -179,8 +199,7 @@ fn csv(
             match key {
                 "fileName" => value.clone_into(&mut path),
                 "timeFormat" => value.clone_into(&mut format),
-                // Lines are written as they come, and flushed sooner than k6 does.
-                "saveInterval" => {}
+                "saveInterval" => value.clone_into(&mut interval),
                 _ => {
                     let known = "fileName, saveInterval or timeFormat";
                     let what = format!("--out csv: '{key}' is not {known}");
@@ -189,6 +208,9 @@ fn csv(
             }
         }
     }
+    // Lines are written as they come, and flushed sooner than k6 does.
+    plimsoll_core::units::parse_duration_ns(&interval)
+        .map_err(|error| other_fault(format!("--out csv: saveInterval: {error}")))?;
     let format = TimeFormat::parse(&format).ok_or_else(|| {
         let known = "unix, unix_milli, unix_micro, unix_nano, rfc3339 or rfc3339_nano";
         other_fault(format!("--out csv: timeFormat '{format}' is not {known}"))

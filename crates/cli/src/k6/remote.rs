@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::log::other_fault;
 use super::script::address;
 use super::{args, print};
+use crate::value_args::variable;
 
 /// Where k6 1 listens unless it is told otherwise.
 const ADDRESS: &str = "localhost:6565";
@@ -32,7 +33,7 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 /// # Errors
 /// No answer, or one that says why not; exit code 255.
 pub(super) fn remote(command: &str, given: &ArgMatches) -> Result<ExitCode, Refused> {
-    let address = address(given);
+    let address = address(given, &variable);
     let address = address.as_deref().unwrap_or(ADDRESS);
     let change = match command {
         "pause" => Some(json!({ "paused": true })),

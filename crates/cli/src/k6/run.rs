@@ -9,11 +9,12 @@ use clap::ArgMatches;
 use plimsoll_dialect::k6::output::{Banner, Level, banner};
 use plimsoll_dialect::k6::{ExitCode, Refused};
 use plimsoll_outputs::OUT;
-use plimsoll_runner::k6::{Handle, Points, Ran, Rest, Test};
+use plimsoll_runner::k6::{Handle, Ran, Rest};
 
+use super::dashboard::Dashboard;
 use super::honest::Waited;
 use super::log::{Log, other_fault};
-use super::outputs::{Outputs, Writing};
+use super::outputs::{Outputs, Variables, Writing};
 use super::progress::{Progress, write};
 use super::script::{Loaded, address, load};
 use super::summary::Ending;
@@ -73,7 +74,15 @@ pub(super) fn run(given: &ArgMatches, log: &Log) -> Result<(ExitCode, Vec<String
     let loaded = load(given, log, &stop.is_stopped)?;
     let test = &Arc::clone(&loaded.test);
     let tags = &test.configuration.system_tags;
-    let outputs = Outputs::open(&loaded.outputs, tags, &variable)?;
+    let all = || {
+        let pairs = std::env::vars_os().filter_map(|(name, value)| {
+            Some(format!("{}={}", name.into_string().ok()?, value.into_string().ok()?))
+        });
+        pairs.collect()
+    };
+    let variables = Variables { lookup: &variable, all: &all };
+    let outputs = Outputs::open(&loaded.outputs, tags, variables)?;
+    let dashboard = Dashboard::asked(test, &loaded.name, variables, log)?;
     let is_quiet = args::switch(given, "quiet") == Some(true);
     let as_original = args::switch(given, "as-original") == Some(true);
     if variable(OUT).is_some() && !as_original {
@@ -91,7 +100,7 @@ pub(super) fn run(given: &ArgMatches, log: &Log) -> Result<(ExitCode, Vec<String
     let handle = test.handle();
     stop.guard(&handle);
     let points = writing.as_ref().map(Writing::points);
-    let rest = address(given)
+    let rest = address(given, &variable)
         .map(|address| Rest::start(&address, test, &handle, log.lines(), points.clone()));
     let rest = rest.transpose()?;
     if let Some(rest) = &rest {
@@ -101,7 +110,11 @@ pub(super) fn run(given: &ArgMatches, log: &Log) -> Result<(ExitCode, Vec<String
         handle.pause();
     }
     let mut progress = Progress::new(test, &handle, banner, has_colors);
-    let ran = run_beside(test, &handle, log, points, (!is_quiet).then_some(&mut progress));
+    let run = || match &dashboard {
+        Some(dashboard) => dashboard.run(test, &handle, log, points),
+        None => test.run(&handle, log.lines(), points),
+    };
+    let ran = run_beside(run, (!is_quiet).then_some(&mut progress));
     if ran.is_ok() && test.configuration.options.linger == Some(true) {
         if !is_quiet {
             write("The test is done; --linger waits for Ctrl-C\n");
@@ -123,10 +136,7 @@ pub(super) fn run(given: &ArgMatches, log: &Log) -> Result<(ExitCode, Vec<String
 
 /// Runs a test while its progress is shown.
 fn run_beside(
-    test: &Test,
-    handle: &Handle,
-    log: &Log,
-    points: Option<Points>,
+    run: impl FnOnce() -> Result<Ran, Refused>,
     progress: Option<&mut Progress<'_>>,
 ) -> Result<Ran, Refused> {
     thread::scope(|scope| {
@@ -138,7 +148,7 @@ fn run_beside(
                 .spawn_scoped(scope, show)
                 .map_err(|error| other_fault(format!("cannot start a thread: {error}")))?;
         }
-        let ran = test.run(handle, log.lines(), points);
+        let ran = run();
         drop(running);
         ran
     })

@@ -10,11 +10,11 @@ use plimsoll_core::plan::DriverPlan;
 use plimsoll_dialect::k6::options::{Options, Sources};
 use plimsoll_dialect::k6::output::Level;
 use plimsoll_dialect::k6::runtime::{Runtime, TestType};
-use plimsoll_dialect::k6::{ExitCode, Refused, SecretSources};
+use plimsoll_dialect::k6::{ExitCode, Refused, SecretSources, absent};
 use plimsoll_runner::k6::{Environment, Script, Test};
 
-use super::args;
 use super::log::{Log, other_fault};
+use super::{Lookup, args};
 use crate::files::{FILE_BYTES_MAX, read_or_stdin};
 use crate::message::without_error_numbers;
 use crate::value_args::variable;
@@ -37,12 +37,20 @@ pub(super) fn load(given: &ArgMatches, log: &Log, stop: &AtomicBool) -> Result<L
     let is_run = has(given, "vus");
     let runtime = runtime(given, is_run, log)?;
     let mut warnings = Vec::new();
-    let sources = sources(given, is_run, &mut warnings)?;
+    let sources = sources(given, is_run, &variable, &mut warnings)?;
+    warnings.extend(args::without_effect(given));
+    warnings.extend(runtime.warnings.iter().cloned());
+    let outputs = [&sources.flags, &sources.environment, &sources.file];
+    let outputs = outputs.iter().find_map(|options| options.out.clone()).unwrap_or_default();
+    warnings.extend(absent::variables(&names_of_variables(), &outputs));
     for warning in warnings {
         log.say(Level::Warning, warning);
     }
-    let outputs = [&sources.flags, &sources.environment, &sources.file];
-    let outputs = outputs.iter().find_map(|options| options.out.clone()).unwrap_or_default();
+    let features = features(given, is_run, &sources.file, &variable);
+    for (is_error, line) in absent::features(&features) {
+        log.say(if is_error { Level::Error } else { Level::Warning }, line);
+    }
+    absent::check_features(&features, &outputs)?;
     let as_original = is_run && args::switch(given, "as-original") == Some(true);
     let asked = Asked {
         name: name.clone(),
@@ -57,9 +65,9 @@ pub(super) fn load(given: &ArgMatches, log: &Log, stop: &AtomicBool) -> Result<L
         is_verbose: args::switch(given, "verbose") == Some(true),
         driver: DriverPlan::Auto,
         workers: None,
-        secrets: secrets(given)?,
+        secrets: secrets(given, &variable)?,
         module_cache: args::text(given, "module-cache").or_else(module_cache),
-        can_resume: address(given).is_some(),
+        can_resume: address(given, &variable).is_some(),
     };
     let (test, text) = evaluate(asked, log, stop)?;
     Ok(Loaded { test: Arc::new(test), name, text, outputs })
@@ -125,14 +133,37 @@ pub(super) fn evaluate(
     Ok((Test::load(script, environment, log.lines(), stop)?, text))
 }
 
+/// Features that were asked for: with flags, or else in the environment, or else in the file.
+pub(super) fn features(
+    given: &ArgMatches,
+    is_run: bool,
+    file: &Options,
+    lookup: Lookup<'_>,
+) -> Vec<String> {
+    let flags = if is_run { args::texts(given, "features") } else { Vec::new() };
+    match (flags.is_empty(), lookup("K6_FEATURES")) {
+        (false, _) => flags,
+        (true, Some(text)) => vec![text],
+        (true, None) => file.features.clone().unwrap_or_default(),
+    }
+}
+
+/// The names of the variables that are set and not empty.
+fn names_of_variables() -> Vec<String> {
+    let set = env::vars_os().filter(|(_, value)| !value.is_empty());
+    let mut names: Vec<String> = set.filter_map(|(name, _)| name.into_string().ok()).collect();
+    names.sort_unstable();
+    names
+}
+
 /// The folder of modules with URLs that the environment names.
 pub(super) fn module_cache() -> Option<String> {
     variable("K6_MODULE_CACHE")
 }
 
 /// The address of the REST interface, if one is given.
-pub(super) fn address(given: &ArgMatches) -> Option<String> {
-    let address = args::text(given, "address").or_else(|| variable("K6_ADDRESS"));
+pub(super) fn address(given: &ArgMatches, lookup: Lookup<'_>) -> Option<String> {
+    let address = args::text(given, "address").or_else(|| lookup("K6_ADDRESS"));
     address.filter(|address| !address.is_empty())
 }
 
@@ -179,10 +210,10 @@ fn cached(url: &str, cache: Option<&str>) -> Result<PathBuf, String> {
 }
 
 /// Where secrets come from.
-fn secrets(given: &ArgMatches) -> Result<SecretSources, Refused> {
+pub(super) fn secrets(given: &ArgMatches, lookup: Lookup<'_>) -> Result<SecretSources, Refused> {
     let mut texts = args::texts(given, "secret-source");
     if texts.is_empty() {
-        texts.extend(variable("K6_SECRET_SOURCE"));
+        texts.extend(lookup("K6_SECRET_SOURCE"));
     }
     let read = |path: &str| {
         crate::files::text_of(Path::new(path)).map_err(|why| without_error_numbers(&why))
@@ -198,8 +229,12 @@ fn runtime(given: &ArgMatches, is_run: bool, log: &Log) -> Result<Runtime, Refus
         flags.summary_mode.get_or_insert_with(|| "disabled".to_owned());
     }
     let runtime = Runtime::new(&flags, &variable, is_run)?;
+    let is_archive = args::texts(given, "script").iter().any(|name| name.ends_with(".tar"));
     let unsupported = [
-        (runtime.test_type == Some(TestType::Archive), "archives are not supported: give a script"),
+        (
+            runtime.test_type == Some(TestType::Archive) || is_archive,
+            "archives are not supported: give a script",
+        ),
         (runtime.traces_output != "none", "--traces-output is not supported: leave it out"),
     ];
     match unsupported.iter().find(|(is_asked, _)| *is_asked) {
@@ -209,26 +244,31 @@ fn runtime(given: &ArgMatches, is_run: bool, log: &Log) -> Result<Runtime, Refus
 }
 
 /// Options of all sources but the script.
-fn sources(
+pub(super) fn sources(
     given: &ArgMatches,
     is_run: bool,
+    lookup: Lookup<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Sources, Refused> {
     let flags = if is_run { args::flags(given).options()? } else { Options::default() };
     let environment = match is_run {
-        true => Options::from_environment(&variable)?,
+        true => Options::from_environment(lookup)?,
         false => Options::default(),
     };
-    let file = configuration_file(given, warnings)?;
+    let file = configuration_file(given, lookup, warnings)?;
     Ok(Sources { file, environment, flags, ..Sources::default() })
 }
 
 /// The configuration file: the one that is named, or the usual one if it is there.
-fn configuration_file(given: &ArgMatches, warnings: &mut Vec<String>) -> Result<Options, Refused> {
-    let named = args::text(given, "config").or_else(|| variable("K6_CONFIG"));
+fn configuration_file(
+    given: &ArgMatches,
+    lookup: Lookup<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Options, Refused> {
+    let named = args::text(given, "config").or_else(|| lookup("K6_CONFIG"));
     let usual = || {
-        let home = variable("HOME").map(|home| format!("{home}/.config"));
-        let folder = variable("XDG_CONFIG_HOME").or(home)?;
+        let home = lookup("HOME").map(|home| format!("{home}/.config"));
+        let folder = lookup("XDG_CONFIG_HOME").or(home)?;
         Some(format!("{folder}/k6/config.json"))
     };
     let is_named = named.is_some();

@@ -2,12 +2,13 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use plimsoll_dialect::k6::ExitCode;
 use plimsoll_dialect::k6::metrics::TrendStat;
 use plimsoll_dialect::k6::output::Level;
 use plimsoll_dialect::k6::summary::{
-    Look, Machine, Mode, ScriptData, Summary, export, machine_readable, script_data, text,
+    Look, Machine, Mode, ScriptData, Summary, export, indented, machine_readable, script_data, text,
 };
-use plimsoll_runner::k6::{Ran, Test};
+use plimsoll_runner::k6::{Ran, Summarized, Test};
 use serde_json::Value;
 
 use super::log::{Log, wall_time};
@@ -44,20 +45,29 @@ impl Ending<'_> {
             self.log.say(Level::Warning, format!("{what}: they count in their metrics alone"));
         }
         let setup_data = ran.setup_data.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        let document = match runtime.new_machine_readable_summary {
-            true => self.machine(),
-            false => export(&summary, setup_data.as_ref()),
-        };
         let look = Look {
             mode: runtime.summary_mode,
             time_unit: test.configuration.summary_time_unit,
             has_colors: self.has_colors,
         };
-        let is_handled = self.handle(&summary, setup_data.as_ref());
-        if !is_handled {
-            self.save("stdout", text(&summary, look).as_bytes());
+        let data = match runtime.new_machine_readable_summary {
+            true => self.machine(),
+            false => self.script_data(&summary, setup_data.as_ref()),
+        };
+        let Some(Summarized { outputs, data }) = self.handle(data) else { return };
+        match outputs {
+            None => self.save("stdout", text(&summary, look).as_bytes()),
+            Some(Err(what)) => return self.log.say(Level::Error, what),
+            Some(Ok(outputs)) => {
+                outputs.iter().for_each(|(place, bytes)| self.save(place, bytes));
+            }
         }
         if let Some(path) = &runtime.summary_export {
+            let data = serde_json::from_str(&data).unwrap_or_default();
+            let document = match runtime.new_machine_readable_summary {
+                true => indented(&data),
+                false => export(&data),
+            };
             self.save(path, document.as_bytes());
         }
     }
@@ -78,40 +88,29 @@ impl Ending<'_> {
         machine_readable(&summary, machine)
     }
 
-    /// Whether the script has made something in place of the summary.
-    fn handle(&self, summary: &Summary, setup_data: Option<&Value>) -> bool {
-        let test = self.test;
-        if test.program.function("handleSummary").is_none() {
-            return false;
-        }
-        let data = match test.runtime.new_machine_readable_summary {
-            true => self.machine(),
-            false => script_data(
-                summary,
-                ScriptData {
-                    time_unit: test.configuration.summary_time_unit,
-                    has_no_color: !self.has_colors,
-                    is_stdout_tty: io::stdout().is_terminal(),
-                    is_stderr_tty: io::stderr().is_terminal(),
-                    setup_data,
-                },
-            )
-            .to_string(),
+    fn script_data(&self, summary: &Summary, setup_data: Option<&Value>) -> String {
+        let data = ScriptData {
+            time_unit: self.test.configuration.summary_time_unit,
+            has_no_color: !self.has_colors,
+            is_stdout_tty: io::stdout().is_terminal(),
+            is_stderr_tty: io::stderr().is_terminal(),
+            setup_data,
         };
-        match test.summarize(data, self.log.lines()) {
-            Ok(outputs) => {
-                for (place, bytes) in &outputs {
-                    self.save(place, bytes);
-                }
-                !outputs.is_empty()
-            }
-            Err(error) => {
-                let what =
-                    format!("handleSummary() failed, so the usual summary is printed: {error}");
-                self.log.say(Level::Error, what);
-                false
-            }
-        }
+        script_data(summary, data).to_string()
+    }
+
+    /// What the script makes of the data; `None`, as in k6, if it takes too long: then there is no
+    /// summary at all.
+    fn handle(&self, data: String) -> Option<Summarized> {
+        let error = match self.test.summarize(data.clone(), self.log.lines()) {
+            Ok(summarized) => return Some(summarized),
+            Err(error) => error,
+        };
+        let is_late = error.code == ExitCode::Timeout;
+        let instead = if is_late { "there is no summary" } else { "the usual summary is printed" };
+        let what = format!("handleSummary() failed, so {instead}: {error}");
+        self.log.say(Level::Error, what);
+        (!is_late).then_some(Summarized { outputs: None, data })
     }
 
     /// Writes to `stdout`, `stderr` or a file. If that fails, a line of the log tells it; the exit

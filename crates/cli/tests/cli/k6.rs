@@ -141,9 +141,10 @@ fn how_a_run_ends_is_in_its_exit_code() {
             "have been crossed",
         ),
         (
-            "export const options = { scenarios: { a: { executor: 'shared-iterations', \
-             exec: 'nope' } } };"
-                .to_owned(),
+            format!(
+                "export const options = {{ scenarios: {{ a: {{ executor: 'shared-iterations', \
+                 exec: 'nope' }} }} }}; {empty}"
+            ),
             &[],
             104,
             "scenario 'a' calls 'nope'",
@@ -151,8 +152,62 @@ fn how_a_run_ends_is_in_its_exit_code() {
         (
             format!("export const options = {{ vus: 0 }}; {empty}"),
             &[],
+            104,
+            "scenario 'default': vus is 0",
+        ),
+        (empty.to_owned(), &["--vus", "0"], 104, "scenario 'default': vus is 0"),
+        ("export const options = {};".to_owned(), &[], 255, "the script exports no functions"),
+        (
+            format!(
+                "export const options = {{ tlsAuth: [{{ cert: '-----BEGIN CERTIFICATE-----', \
+                 key: '-----BEGIN PRIVATE KEY-----' }}] }}; {empty}"
+            ),
+            &[],
+            104,
+            "tlsAuth: ",
+        ),
+        (
+            empty.to_owned(),
+            &["--compatibility-mode", "experimental_enhanced"],
             0,
-            "option 'vus' is 0: ignored without",
+            "'experimental_enhanced' is deprecated",
+        ),
+        (empty.to_owned(), &["--features", "freeze-env"], 0, "feature 'freeze-env' has no effect"),
+        (empty.to_owned(), &["--features", "mine"], 0, "'mine' is not a feature of k6"),
+        (
+            format!("export const options = {{ features: ['a'] }}; {empty}"),
+            &[],
+            0,
+            "features in the options of a script have no effect",
+        ),
+        (
+            format!(
+                "export const options = {{ thresholds: {{ 'iterations{{vu:1}}': [] }} }}; {empty}"
+            ),
+            &[],
+            0,
+            "'vu' is not a tag that thresholds see",
+        ),
+        (empty.to_owned(), &["--profiling-enabled"], 0, "--profiling-enabled has no effect"),
+        // What a later VU says while it is initialised.
+        (
+            format!(
+                "import exec from 'k6/execution'; export const options = {{ vus: 2 }};
+                 if (__VU === 2) exec.test.abort('later'); {empty}
+                 export function handleSummary() {{ return {{ stderr: 'handled' }} }}"
+            ),
+            &[],
+            108,
+            "handled",
+        ),
+        (
+            format!(
+                "export const options = {{ vus: 2 }}; if (__VU === 2) {throws} {empty}
+                 export function handleSummary() {{ return {{ stderr: 'handled' }} }}"
+            ),
+            &[],
+            107,
+            "handled",
         ),
         (
             format!("export const options = () => ({{}}); {empty}"),
@@ -173,6 +228,7 @@ fn how_a_run_ends_is_in_its_exit_code() {
         (empty.to_owned(), &["--vus", "x"], 255, "--vus: 'x' is not a whole number"),
         (empty.to_owned(), &["--bogus"], 255, "unexpected argument '--bogus' found"),
         (empty.to_owned(), &["-o", "nope"], 255, "output 'nope' is not supported"),
+        (empty.to_owned(), &["-o", "web-dashboard"], 255, "K6_WEB_DASHBOARD_EXPORT=FILE"),
         (empty.to_owned(), &["--http-debug"], 0, ""),
         (empty.to_owned(), &["--paused"], 104, "nothing could resume a test that starts paused"),
         (empty.to_owned(), &["--address", "nonsense"], 106, "REST interface cannot listen"),
@@ -186,9 +242,16 @@ fn how_a_run_ends_is_in_its_exit_code() {
         assert!(!finished.stderr.contains("unreached"), "{script}: {}", finished.stderr);
         assert!(!finished.stderr.contains("panicked"), "{script}: {}", finished.stderr);
     }
-    let missing = run(&mut world.k6(&["run", "no/such.js"]));
-    assert_eq!(missing.code, Some(255), "{missing:?}");
-    assert!(missing.stderr.contains("cannot read the script 'no/such.js'"), "{missing:?}");
+    for (words, says) in [
+        (&["run", "no/such.js"][..], "cannot read the script 'no/such.js'"),
+        (&["run", "no/such.tar"], "archives are not supported"),
+        (&["cloud", "run", "script.js"], "k6's command 'cloud' is not supported: "),
+        (&["new", "--template", "browser"], "template 'browser' is not supported: "),
+    ] {
+        let missing = run(&mut world.k6(words));
+        assert_eq!(missing.code, Some(255), "{missing:?}");
+        assert!(missing.stderr.contains(says), "{missing:?}");
+    }
 }
 
 const JOURNEY: &str = r#"
@@ -448,6 +511,98 @@ fn a_script_may_make_the_summary() {
     let newer = run(&mut world.k6(&["run", "-q", "--new-machine-readable-summary", "script.js"]));
     assert!(newer.stderr.contains("handleSummary() failed"), "{newer:?}");
     assert!(newer.stdout.contains("TOTAL RESULTS"), "{newer:?}");
+}
+
+/// What the function returns decides what is printed, and the export has what it left of the data.
+#[test]
+fn a_summary_is_what_the_function_makes_of_it() {
+    let world = World::new("");
+    let usual = "TOTAL RESULTS";
+    // What the function does, whether the usual summary is printed, whether there is an export with
+    // its changes, and what the log says.
+    for (does, is_usual, exports, says) in [
+        ("return {};", false, true, ""),
+        ("return;", true, true, ""),
+        ("return '';", true, true, ""),
+        ("return { stdout: 5 };", false, false, "for 'stdout'"),
+        ("return 'text';", false, false, "has to return an object"),
+        ("sleep(60);", false, false, "so there is no summary: handleSummary() execution timed out"),
+    ] {
+        let script = format!(
+            "import {{ sleep }} from 'k6';
+             export const options = {{ handleSummaryTimeout: '1s' }};
+             export default function () {{}}
+             export function handleSummary(data) {{
+               data.metrics.iterations.values.count = 77; data.mine = [1]; {does} }}"
+        );
+        std::fs::write(world.path("script.js"), script).expect("a script");
+        drop(std::fs::remove_file(world.path("out.json")));
+        let finished = world.run(&["-q", "--summary-export", "out.json"]);
+        assert_eq!(finished.code, Some(0), "{does}: {finished:?}");
+        assert_eq!(finished.stdout.contains(usual), is_usual, "{does}: {finished:?}");
+        assert!(is_usual || finished.stdout.is_empty(), "{does}: {finished:?}");
+        assert!(finished.stderr.contains(says), "{does}: {finished:?}");
+        assert_eq!(world.path("out.json").exists(), exports, "{does}");
+        if exports {
+            let export: Value = serde_json::from_str(&world.read("out.json")).expect("JSON");
+            assert_eq!(export["metrics"]["iterations"]["count"], 77, "{does}: {export}");
+            assert_eq!(export["mine"], serde_json::json!([1]), "{does}: {export}");
+            assert!(export.get("state").is_none(), "{does}: {export}");
+        }
+    }
+}
+
+#[test]
+fn a_report_stands_in_for_the_dashboard() {
+    let world = World::new("export default function () {}");
+    for (variables, warns, writes) in [
+        (&[("K6_WEB_DASHBOARD", "true")][..], true, false),
+        (&[("K6_WEB_DASHBOARD", "true"), ("K6_WEB_DASHBOARD_EXPORT", "r.html")], true, true),
+        (&[("K6_WEB_DASHBOARD", "false"), ("K6_WEB_DASHBOARD_EXPORT", "r.html")], false, true),
+    ] {
+        drop(std::fs::remove_file(world.path("r.html")));
+        let mut command = world.k6(&["run", "-q", "script.js"]);
+        let finished = run(command.envs(variables.iter().copied()));
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        assert!(finished.stdout.contains("iterations...........: 1"), "{finished:?}");
+        let warned = finished.stderr.contains("K6_WEB_DASHBOARD serves no page here");
+        assert_eq!(warned, warns, "{finished:?}");
+        let told = finished.stderr.contains("plimsoll's report is in 'r.html'");
+        assert_eq!((told, world.path("r.html").exists()), (writes, writes), "{finished:?}");
+        assert!(!writes || world.read("r.html").contains("<html"));
+    }
+    let unwritable =
+        run(world.k6(&["run", "-q", "script.js"]).env("K6_WEB_DASHBOARD_EXPORT", "no/such/r.html"));
+    assert!(
+        unwritable.stderr.contains("cannot write the report 'no/such/r.html'"),
+        "{unwritable:?}"
+    );
+}
+
+#[test]
+fn what_belongs_to_no_iteration_is_counted_where_it_is() {
+    let world = World::new(
+        "import exec from 'k6/execution'; import { sleep } from 'k6';
+         export const options = { scenarios: {
+             a: { executor: 'shared-iterations', vus: 1, iterations: 3 },
+             b: { executor: 'shared-iterations', vus: 2, iterations: 2 } } };
+         export function setup() { exec.vu.metrics.tags.mine = 'x'; }
+         export default function () {}
+         export function teardown() { sleep(1.2); }",
+    );
+    let part = ["--execution-segment", "1/2:1", "--execution-segment-sequence", "0,1/2,1"];
+    let finished = world.run(&[&part[..], &["-q", "-o", "json=o.json"]].concat());
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    // Scenario `a` has no VU in this part, and so nothing to drop.
+    assert!(!finished.stdout.contains("dropped_iterations"), "{finished:?}");
+    let samples = world.read("o.json");
+    let has = |metric: &str, tag: &str| {
+        let start = format!("{{\"metric\":\"{metric}\",\"type\":\"Point\"");
+        samples.lines().any(|line| line.starts_with(&start) && line.contains(tag))
+    };
+    assert!(has("data_sent", "\"group\":\"::setup\",\"mine\":\"x\""), "{samples}");
+    // Scenarios and `setup` take no second, so this is of `teardown`.
+    assert!(has("vus", "\"value\":0,"), "{samples}");
 }
 
 #[test]

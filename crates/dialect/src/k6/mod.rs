@@ -5,6 +5,7 @@
 //! those are kept; messages of errors are our own. Absent: scripts and their API, anything that
 //! sends a request, and what reads files or the clock.
 
+pub mod absent;
 pub mod defaults;
 mod exit;
 pub mod metrics;

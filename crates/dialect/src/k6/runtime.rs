@@ -70,7 +70,12 @@ pub struct Runtime {
     pub new_machine_readable_summary: bool,
     /// Where traces go; `none` unless told.
     pub traces_output: String,
+    /// What is odd but no error, a line each.
+    pub warnings: Vec<String>,
 }
+
+/// The name of a mode that k6 still takes.
+const ENHANCED: &str = "experimental_enhanced";
 
 impl Runtime {
     /// What flags say, and where they say nothing, the environment. Scripts of `run` find the
@@ -104,9 +109,15 @@ impl Runtime {
                 "K6_INCLUDE_SYSTEM_ENV_VARS",
                 includes_system,
             )?,
+            warnings: compatibility
+                .iter()
+                .filter(|(_, mode)| mode == ENHANCED)
+                .map(|(name, _)| format!("{name}: '{ENHANCED}' is deprecated: write base"))
+                .collect(),
             compatibility: one_of(compatibility, "extended or base", |text| match text {
                 "extended" => Some(Compatibility::Extended),
-                "base" => Some(Compatibility::Base),
+                // Types of .ts files are taken away in every mode.
+                "base" | ENHANCED => Some(Compatibility::Base),
                 _ => None,
             })?
             .unwrap_or_default(),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::exit::Refused;
 use super::metrics::{Book, Kind, MetricId, Registry, Sink, TrendStat};
-use super::options::{Ns, OptionValue, shortened};
+use super::options::{Ns, OptionValue, field, shortened};
 
 /// The most thresholds of a run.
 pub const THRESHOLDS_MAX: usize = 10_000;
@@ -76,7 +76,7 @@ fn text(value: &Value) -> Result<ThresholdText, String> {
     }
     let wrong = "a threshold is not text, and not an object with threshold and abortOnFail";
     let fields = value.as_object().ok_or(wrong)?;
-    let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
+    let field = |name: &str| field(fields, name);
     let of = |name: &str, what: String| format!("{name}: {what}");
     let source = field("threshold").map_or(Ok(String::new()), |value| {
         String::from_json(value).map_err(|what| of("threshold", what))
@@ -291,6 +291,23 @@ impl Thresholds {
             all.push((metric, checked));
         }
         Ok(Self(all))
+    }
+
+    /// A line for each that selects samples by what is no tag of them, so that none counts.
+    #[must_use]
+    pub fn warnings(&self, registry: &Registry) -> Vec<String> {
+        let selected = self.0.iter().filter_map(|(metric, _)| {
+            let metric = registry.get(*metric);
+            Some((metric, metric.part.as_ref()?))
+        });
+        let lines = selected.flat_map(|(metric, part)| {
+            let given = ["vu", "iter"].into_iter().filter(|tag| part.tags.get(tag).is_some());
+            given.map(move |tag| {
+                let name = shortened(&metric.name);
+                format!("'{tag}' is not a tag that thresholds see, so '{name}' has no samples")
+            })
+        });
+        lines.collect()
     }
 
     /// Metrics and their thresholds, by name of the metric.

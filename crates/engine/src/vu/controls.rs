@@ -21,6 +21,8 @@ pub struct Controls {
     wakers: Mutex<Vec<Waker>>,
     /// What `setup` has returned, as JSON.
     setup_data: Mutex<Option<Arc<str>>>,
+    /// How long workers waited at their end, ns.
+    wound_up_ns: AtomicU64,
     /// Counts of the whole process, which scripts read too.
     pub facts: Arc<InstanceFacts>,
     /// What each scenario does, in the order of [`Cast::roles`](super::Cast::roles).
@@ -130,6 +132,17 @@ impl Controls {
     /// Controls that share the facts of these, and no orders.
     pub(super) fn beside(&self) -> Self {
         Self { facts: Arc::clone(&self.facts), ..Self::default() }
+    }
+
+    /// How long workers and functions that are called once waited at their end, all together, for
+    /// connections that the script had left, ns. Nothing of the test happens in this time.
+    #[must_use]
+    pub fn wound_up_ns(&self) -> u64 {
+        self.wound_up_ns.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add_wound_up(&self, waited_ns: u64) {
+        self.wound_up_ns.fetch_add(waited_ns, Ordering::Relaxed);
     }
 
     pub(super) fn fail_test(&self) {

@@ -211,12 +211,15 @@ impl Director {
         let end_ns = scene.end_ns(self.stop_ns);
         while let Some(step) = self.plays[role].steps.front().copied() {
             let at_ns = scene.begin_ns().saturating_add(step.at_ns);
-            // A step at the end changes nothing: there the graceful stop begins.
             if at_ns > now_ns && end_ns > now_ns {
                 return;
             }
             self.plays[role].steps.pop_front();
-            if at_ns >= end_ns {
+            // What a stop cuts off of the ramp never comes. At the ramp's own end its graceful
+            // stop begins, but users that its last step takes back have what every step gives.
+            let is_last =
+                at_ns == end_ns && step.at_ns == scene.role.executor.regular_duration_ns();
+            if at_ns >= end_ns && !is_last {
                 continue;
             }
             let users = step.users as usize;
@@ -225,8 +228,20 @@ impl Director {
                 self.lower(role, slot, by_ns, decided);
             }
             for slot in 0..users {
-                self.fill(role, slot, decided);
+                if is_last {
+                    self.raise(role, slot, decided);
+                } else {
+                    self.fill(role, slot, decided);
+                }
             }
+        }
+    }
+
+    /// Has a VU that is on its way out stay.
+    fn raise(&mut self, role: usize, slot: usize, decided: &mut Decided) {
+        if let Some(Slot::Leaving(vu)) = self.plays[role].slots.get(slot).copied() {
+            self.plays[role].slots[slot] = Slot::Filled(vu);
+            decided.orders.push(Order::Raise { vu });
         }
     }
 
@@ -238,10 +253,7 @@ impl Director {
         }
         match play.slots[slot] {
             Slot::Filled(_) | Slot::Wanted => {}
-            Slot::Leaving(vu) => {
-                play.slots[slot] = Slot::Filled(vu);
-                decided.orders.push(Order::Raise { vu });
-            }
+            Slot::Leaving(_) => self.raise(role, slot, decided),
             Slot::Empty => match self.pool.pop_front() {
                 Some(vu) => self.join(role, slot, vu, decided),
                 None => {

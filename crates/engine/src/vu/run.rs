@@ -67,8 +67,15 @@ pub struct Ended<T> {
     pub driver: DriverUsed,
 }
 
-/// What a worker's thread brings back: its tally, what it could do with its time, and its driver.
-type Done<T> = (T, Pace, Selection);
+/// What a worker's thread brings back.
+struct Done<T> {
+    tally: T,
+    /// When its last VU was done.
+    ended_ns: u64,
+    /// What it could do with its time.
+    pace: Pace,
+    driver: Selection,
+}
 
 /// A run whose VUs are initialised. Dropped, it ends its threads.
 pub struct Prepared<T> {
@@ -134,20 +141,21 @@ impl<T: Tally> Prepared<T> {
         self.started_ns.store(started_ns, Ordering::Release);
         self.stage.begin(started_ns);
         let joined = join(std::mem::take(&mut self.threads));
-        let ended_ns = clock::now_ns();
         if let Some(error) = self.stage.take_failure() {
             return Err(joined.err().unwrap_or(error));
         }
         let (mut tallies, mut paces, mut driver) = (Vec::new(), Vec::new(), None);
-        for (tally, pace, selection) in joined? {
+        let mut last_ns = started_ns;
+        for Done { tally, ended_ns, pace, driver: selection } in joined? {
             tallies.push(tally);
             paces.push(pace);
+            last_ns = last_ns.max(ended_ns);
             driver.get_or_insert(selection);
         }
         let used =
             |it: Selection| DriverUsed { kind: it.kind.name().to_owned(), reason: it.reason };
         let driver = driver.map(used).unwrap_or_default();
-        Ok(Ended { tallies, started_ns, ended_ns, paces, driver })
+        Ok(Ended { tallies, started_ns, ended_ns: last_ns, paces, driver })
     }
 }
 
@@ -220,7 +228,7 @@ fn work<T: Tally>(
     let opened = open(choice(cast.network.driver), &options);
     let (opened, selection) = opened.map_err(|error| VuError::Host(error.to_string()))?;
     let sockets = options.sockets;
-    let (tally, busy_ns) = match opened {
+    let ((tally, ended_ns), pace) = match opened {
         #[cfg(target_os = "linux")]
         Opened::Uring(driver) => {
             let net = Net::new(driver, sockets, Arc::clone(terms));
@@ -231,13 +239,13 @@ fn work<T: Tally>(
             work_on(Worker::new(index, cast, stage, net, tally, wall_base_ns()), started_ns)
         }
     }?;
-    Ok((tally, busy_ns, selection))
+    Ok(Done { tally, ended_ns, pace, driver: selection })
 }
 
 fn work_on<D: Driver, T: Tally>(
     mut worker: Worker<D, T>,
     started_ns: &AtomicU64,
-) -> Result<(T, Pace), VuError> {
+) -> Result<((T, u64), Pace), VuError> {
     worker.initialize_planned();
     let mut before_ns = None;
     while worker.turn().map_err(|error| broken(&error))? {

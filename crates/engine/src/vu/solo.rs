@@ -30,8 +30,8 @@ pub enum Errand {
 pub enum Returned {
     /// What the function returned, as JSON; or which part of it JSON cannot hold.
     Value(Result<Option<String>, String>),
-    /// Where each output goes, and its content.
-    Outputs(Vec<(String, Vec<u8>)>),
+    /// What came of `handleSummary`.
+    Summary(js::Summarized),
 }
 
 /// Has a VU that is made for it, with `__VU` as 0, do one thing on this thread, for `limit_ns` at
@@ -135,7 +135,7 @@ pub(super) fn perform<D: Driver, T: Tally>(
         ending = worker.alone.take();
     }
     worker.tell_alone();
-    worker.net.wind_up();
+    outer.add_wound_up(worker.net.wind_up());
     let vu = &mut worker.users[0].vu;
     if vu.has_failed_test() {
         outer.fail_test();
@@ -143,7 +143,7 @@ pub(super) fn perform<D: Driver, T: Tally>(
     match ending {
         Some(Ending::Complete) => Ok(match errand {
             Errand::Call(..) => Returned::Value(vu.result()),
-            Errand::Summarize(..) => Returned::Outputs(vu.outputs()),
+            Errand::Summarize(..) => Returned::Summary(vu.summarized()),
         }),
         Some(Ending::Failed) => {
             let unknown = || js::Failure { text: "it failed".to_owned(), stack: String::new() };
@@ -195,7 +195,8 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         let (sent_bytes, received_bytes) = self.net.take_bytes(0);
         let requests_cut_off = self.requests_cut_off;
         let ended = TaskEnded { sent_bytes, received_bytes, requests_cut_off };
-        let (tally, place) = self.books.at(Actor::default(), self.now_ns);
+        let tags = self.users[0].vu.tags();
+        let (tally, place) = self.books.at(Actor { tags, ..Actor::default() }, self.now_ns);
         tally.task(&place, &ended);
     }
 

@@ -184,14 +184,14 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         }
     }
 
-    /// Tells the tally that it is over.
-    pub(super) fn end(mut self) -> T {
+    /// Tells the tally that it is over, and when it was: what follows is no part of the run.
+    pub(super) fn end(mut self) -> (T, u64) {
         self.now_ns = self.net.driver.clock_ns();
         self.tick(true);
         self.net.tell_connections(self.now_ns, &mut self.books);
-        self.net.wind_up();
+        self.stage.controls.add_wound_up(self.net.wind_up());
         self.books.tally.end(self.now_ns);
-        self.books.tally
+        (self.books.tally, self.now_ns)
     }
 
     /// Waits for events.

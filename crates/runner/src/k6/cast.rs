@@ -99,7 +99,11 @@ impl Test {
             }
             let chain = given.certificate.clone().into_bytes();
             let key = given.key.clone().into_bytes();
-            identities.push((given.domains.clone(), Identity { chain, key }));
+            let identity = Identity { chain, key };
+            let alone = ClientOptions { identity: Some(identity.clone()), ..Default::default() };
+            ClientConfig::new(&alone)
+                .map_err(|error| refused(ExitCode::InvalidConfig, format!("tlsAuth: {error}")))?;
+            identities.push((given.domains.clone(), identity));
         }
         let suites = options.tls_cipher_suites.iter().flatten().map(|suite| suite.id).collect();
         let tls = ClientOptions { verify, versions, suites, ..ClientOptions::default() };

@@ -5,6 +5,7 @@
 //! or samples would be left out otherwise.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
@@ -422,10 +423,12 @@ impl Tally for Count {
     fn exchange(&mut self, place: &Place<'_>, texts: &[String; 2]) {
         let role = place.scenario.and_then(|at| self.common.roles.get(at as usize));
         let group = place.group.map(|number| place.names.group(number)).unwrap_or_default();
+        let id = request_id();
         for message in texts {
             let fields = vec![
                 ("group", format!("{}{group}", self.root)),
                 ("iter", place.iteration.to_string()),
+                ("request_id", id.clone()),
                 ("scenario", role.map(|role| role.name.clone()).unwrap_or_default()),
                 ("source", "http-debug".to_owned()),
                 ("vu", place.vu.to_string()),
@@ -547,6 +550,15 @@ impl Tally for Count {
             self.book.merge(&part);
         }
     }
+}
+
+/// A random number in the form of a UUID, by which lines of a request and its response go together.
+fn request_id() -> String {
+    let random = || RandomState::new().build_hasher().finish();
+    let (high, low) = (random(), random());
+    let (time, middle, version) = (high >> 32, (high >> 16) & 0xffff, high & 0x0fff);
+    let (variant, node) = (0x8000 | ((low >> 48) & 0x3fff), low & 0xffff_ffff_ffff);
+    format!("{time:08x}-{middle:04x}-4{version:03x}-{variant:04x}-{node:012x}")
 }
 
 /// How urgent a line of a script is.

@@ -147,6 +147,10 @@ impl Test {
         let mut warnings = Vec::new();
         let mut sources = environment.sources;
         sources.script = script_options(&program, &mut warnings)?;
+        if program.functions().is_empty() {
+            let what = "the script exports no functions: export default function () {…}";
+            return Err(refused(ExitCode::Other, what.to_owned()));
+        }
         let configuration = consolidate(&sources)?;
         warnings.extend(configuration.warnings.iter().cloned());
         configuration.check_functions(&|name| program.function(name).is_some())?;
@@ -158,12 +162,13 @@ impl Test {
                 (false, Some(texts)) => Thresholds::new(texts, &mut registry)?,
                 _ => Thresholds::default(),
             };
+        warnings.extend(thresholds.warnings(&registry));
         let selected = registry.select_expected(&configuration.system_tags);
         selected.map_err(|error| refused(ExitCode::InvalidConfig, error.to_string()))?;
         for warning in warnings {
             lines.put(line(Level::Warning, warning));
         }
-        Ok(Self {
+        let test = Self {
             program,
             configuration,
             runtime: environment.runtime,
@@ -177,7 +182,9 @@ impl Test {
             driver: environment.driver,
             workers: environment.workers,
             metrics,
-        })
+        };
+        test.network()?;
+        Ok(test)
     }
 }
 

@@ -34,6 +34,7 @@ pub use handle::{Handle, Phase};
 pub use load::{Environment, Script, Test};
 pub use news::{Lines, LogLine, Point, Points};
 pub use plan::{Planned, Terms};
+pub use plimsoll_script::js::Summarized;
 pub use record::RecordError;
 pub use rest::Rest;
 pub use run::{Ending, Ran};

@@ -19,7 +19,7 @@ use plimsoll_outputs::Timetable;
 use super::gates;
 use super::handle::Handle;
 use super::load::{Test, refused};
-use super::news::Lines;
+use super::news::{Lines, Points};
 use super::plan::Planned;
 use super::run::{Loaded, Ran};
 use crate::control::{ControlSocket, Steer};
@@ -60,6 +60,22 @@ impl Test {
         lines: &Lines,
         on_news: &mut dyn FnMut(News<'_>),
     ) -> Result<RunResult, RecordError> {
+        let (_, result) = self.record_beside(planned, beside, handle, (lines, None), on_news)?;
+        result
+    }
+
+    /// Runs the test as [`Test::run`] does, and makes a result of it beside.
+    ///
+    /// # Errors
+    /// Why nothing was run; why there is no result of a run stands in place of that.
+    pub fn record_beside(
+        &self,
+        planned: &Planned,
+        beside: Beside<'_>,
+        handle: &Handle,
+        (lines, points): (&Lines, Option<Points>),
+        on_news: &mut dyn FnMut(News<'_>),
+    ) -> Result<(Ran, Result<RunResult, RecordError>), RecordError> {
         let run = &planned.run;
         let live = Arc::new(Mutex::new(Live::of(run)));
         let steered = Steered { handle: handle.clone(), live: Arc::clone(&live) };
@@ -79,7 +95,7 @@ impl Test {
         };
         let (ran, loaded) = thread::scope(|scope| {
             let load = move || {
-                self.load_beside(cast, handle, (lines, None), &|worker| recorders.of(worker))
+                self.load_beside(cast, handle, (lines, points), &|worker| recorders.of(worker))
             };
             let loading =
                 thread::Builder::new().name("script".to_owned()).spawn_scoped(scope, load);
@@ -91,19 +107,28 @@ impl Test {
         })?;
         let target = course.sampler.and_then(Sampler::finish);
         let (by_condition, feeding) = (course.aborted, course.feeding);
-        let mut result = made(planned, handle, &ran, loaded, &seconds)?;
-        result.target = target;
-        result.aborted = by_condition.or_else(|| gates::aborted(&ran, handle.cause()));
-        result.gates = gate::judge(&run.gates, &result).map_err(RunnerError::from)?;
-        let of_script = gates::gates(&ran, &run.masks, &confidence::doubts(&result.loader.causes));
-        result.gates.extend(of_script);
-        leave_out_unused(&mut result);
-        for scenario in &mut result.scenarios {
-            leave_out_unused(&mut scenario.result);
-        }
-        feeding.ended(&result);
-        Ok(result)
+        let result = made(planned, handle, &ran, loaded, &seconds).and_then(|mut result| {
+            result.target = target;
+            result.aborted = by_condition.or_else(|| gates::aborted(&ran, handle.cause()));
+            judge(&mut result, planned, &ran)?;
+            feeding.ended(&result);
+            Ok(result)
+        });
+        Ok((ran, result))
     }
+}
+
+/// Judges the gates and the thresholds of a result, and leaves out what it does not use.
+fn judge(result: &mut RunResult, planned: &Planned, ran: &Ran) -> Result<(), RecordError> {
+    let run = &planned.run;
+    result.gates = gate::judge(&run.gates, result).map_err(RunnerError::from)?;
+    let of_script = gates::gates(ran, &run.masks, &confidence::doubts(&result.loader.causes));
+    result.gates.extend(of_script);
+    leave_out_unused(result);
+    for scenario in &mut result.scenarios {
+        leave_out_unused(&mut scenario.result);
+    }
+    Ok(())
 }
 
 /// Leaves out the metrics that every script has, where it does not use them.

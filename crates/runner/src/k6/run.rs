@@ -16,6 +16,7 @@ use plimsoll_engine::vu::{
 };
 use plimsoll_io::clock;
 use plimsoll_io::host::{CpuTicks, Happened, Snapshot};
+use plimsoll_script::js::Summarized;
 
 use super::account::Account;
 use super::count::{Common, Count, Ids, RoleNames, text_of};
@@ -119,20 +120,25 @@ impl Test {
                 (Count::new(&common, "", ticks_from_ns, early.clone()), beside(worker))
             };
             let prepared = prepare(cast, handle.controls(), make);
-            let prepared = prepared.map_err(|error| not_prepared(error, handle))?;
-            if handle.controls().is_paused() {
-                handle.enter(Phase::Paused, clock::now_ns());
-                handle.controls().await_resumed();
-            }
-            // What comes from now on is too late.
-            handle.controls().resume();
             let mut course = Course::new(self, handle, &common, &network, &sender, early.as_ref());
-            let loaded = course.carry_out(prepared);
+            // A VU that cannot be initialised has aborted the others.
+            let is_broken = matches!(prepared, Err(VuError::Script(_)));
+            let loaded = match prepared {
+                Ok(prepared) => course.begin(prepared),
+                // There is nothing to count, and still a summary.
+                Err(error) if is_of_script(&error, handle) => {
+                    course.endings.extend(not_run(error));
+                    handle.enter(Phase::Done, clock::now_ns());
+                    None
+                }
+                Err(error) => return Err(not_prepared(error, handle)),
+            };
             let run_ns = course.run_ns();
             let Course { endings: failures, is_marked_failed, mut account, .. } = course;
             drop((sender, early));
             let ended_by = watched.join().expect("it does not panic");
-            let mut endings: Vec<Ending> = ended(handle, &ended_by).into_iter().collect();
+            let ended = ended(handle, &ended_by).filter(|_| !is_broken);
+            let mut endings: Vec<Ending> = ended.into_iter().collect();
             endings.extend(failures);
             if is_marked_failed {
                 let what = "test run was marked as failed".to_owned();
@@ -151,16 +157,14 @@ impl Test {
         })
     }
 
-    /// Calls `handleSummary` with data that is JSON. Gives where each output goes, and its content.
+    /// Calls `handleSummary` with data that is JSON, if the script exports it.
     ///
     /// # Errors
     /// What went wrong, with k6's exit code for it: that of a timeout, or of an exception.
-    pub fn summarize(
-        &self,
-        data: String,
-        lines: &Lines,
-    ) -> Result<Vec<(String, Vec<u8>)>, Refused> {
-        let Some(function) = self.program.function("handleSummary") else { return Ok(Vec::new()) };
+    pub fn summarize(&self, data: String, lines: &Lines) -> Result<Summarized, Refused> {
+        let Some(function) = self.program.function("handleSummary") else {
+            return Ok(Summarized { outputs: None, data });
+        };
         let common = Arc::new(self.common(lines, None));
         let mut count = Count::new(&common, "", None, None);
         let limit_ns = self.configuration.handle_summary_timeout_ns;
@@ -174,8 +178,8 @@ impl Test {
             &mut count,
         );
         match returned {
-            Ok(Returned::Outputs(outputs)) => Ok(outputs),
-            Ok(Returned::Value(_)) => Ok(Vec::new()),
+            Ok(Returned::Summary(summarized)) => Ok(summarized),
+            Ok(Returned::Value(_)) => Ok(Summarized::default()),
             Err(error) => Err(of_task("handleSummary", limit_ns, ExitCode::Timeout, error)),
         }
     }
@@ -217,7 +221,8 @@ impl Test {
 pub(super) type Data = Result<Option<String>, String>;
 
 impl Test {
-    /// Has a VU that is made for it call `setup` or `teardown`, if the script exports it.
+    /// Has a VU that is made for it call `setup` or `teardown`, if the script exports it. Counts go
+    /// to `early` while it runs, and those of VUs are made from `vus_ns` on.
     pub(super) fn task(
         &self,
         name: &str,
@@ -225,10 +230,10 @@ impl Test {
         limit_ns: u64,
         controls: &Arc<Controls>,
         (common, network): (&Arc<Common>, &Network),
-        early: Option<SyncSender<Book>>,
+        (early, vus_ns): (Option<SyncSender<Book>>, Option<u64>),
     ) -> (Result<Data, VuError>, Count) {
         let root = if name == "setup" { "::setup" } else { "::teardown" };
-        let mut count = Count::new(common, root, None, early);
+        let mut count = Count::new(common, root, vus_ns, early);
         let Some(function) = self.program.function(name) else { return (Ok(Ok(None)), count) };
         let options = options_json(&self.configuration);
         let errand = Errand::Call(function, data);
@@ -236,7 +241,7 @@ impl Test {
             call(&self.program, errand, network, controls, &options, limit_ns, &mut count);
         let returned = returned.map(|returned| match returned {
             Returned::Value(value) => value,
-            Returned::Outputs(_) => Ok(None),
+            Returned::Summary(_) => Ok(None),
         });
         (returned, count)
     }
@@ -253,6 +258,8 @@ struct Course<'a> {
     early: Option<&'a SyncSender<Book>>,
     started_ns: u64,
     ended_ns: u64,
+    /// How long it waited for connections that the script had left, which is no part of the test.
+    wound_up_ns: u64,
     /// What its functions failed with.
     endings: Vec<Ending>,
     /// Whether the script has called the test failed.
@@ -279,10 +286,23 @@ impl<'a> Course<'a> {
             early,
             started_ns,
             ended_ns: started_ns,
+            wound_up_ns: 0,
             endings: Vec::new(),
             is_marked_failed: false,
             account: Account::default(),
         }
+    }
+
+    /// Begins once nobody holds the run back.
+    fn begin<T: Tally>(&mut self, prepared: Prepared<(Count, T)>) -> Option<Loaded<T>> {
+        if self.handle.controls().is_paused() {
+            self.handle.enter(Phase::Paused, clock::now_ns());
+            self.handle.controls().await_resumed();
+        }
+        // What comes from now on is too late.
+        self.handle.controls().resume();
+        self.started_ns = clock::now_ns();
+        self.carry_out(prepared)
     }
 
     fn carry_out<T: Tally>(&mut self, prepared: Prepared<(Count, T)>) -> Option<Loaded<T>> {
@@ -302,6 +322,7 @@ impl<'a> Course<'a> {
             match ran {
                 Ok(ended) => {
                     let testimony = witness.end();
+                    self.wound_up_ns += clock::now_ns().saturating_sub(ended.ended_ns);
                     let ended = self.add_up(ended, &Snapshot::read().since(&before));
                     loaded = Some(Loaded { ended, testimony });
                 }
@@ -319,7 +340,7 @@ impl<'a> Course<'a> {
     }
 
     fn run_ns(&self) -> u64 {
-        self.ended_ns.saturating_sub(self.started_ns)
+        self.ended_ns.saturating_sub(self.started_ns).saturating_sub(self.wound_up_ns)
     }
 
     /// Whether the run may go on.
@@ -377,9 +398,13 @@ impl<'a> Course<'a> {
         limit_ns: u64,
         controls: &Arc<Controls>,
     ) -> Result<Data, VuError> {
-        let early = self.early.cloned();
+        // During `setup`, the workers count VUs.
+        let vus_ns = (name == "teardown").then(clock::now_ns);
+        let early = (self.early.cloned(), vus_ns);
+        let before_ns = controls.wound_up_ns();
         let (returned, count) =
             self.test.task(name, data, limit_ns, controls, (self.common, self.network), early);
+        self.wound_up_ns += controls.wound_up_ns().saturating_sub(before_ns);
         self.hand_over(count);
         returned
     }
@@ -451,6 +476,16 @@ pub(super) fn aborted(reason: Option<String>) -> Ending {
         _ => "test aborted".to_owned(),
     };
     Ending { code: ExitCode::Aborted, what }
+}
+
+/// Whether it is the script that keeps a VU from being initialised: by an exception, or by
+/// `test.abort()`.
+fn is_of_script(error: &VuError, handle: &Handle) -> bool {
+    match error {
+        VuError::Script(_) => true,
+        VuError::Aborted => handle.cause() == Some(ExitCode::Aborted),
+        VuError::Host(_) | VuError::Timeout => false,
+    }
 }
 
 /// Why there was nothing to run.

@@ -77,7 +77,7 @@ pub(super) struct Inner {
     pub line: RefCell<String>,
     pub error: RefCell<Option<super::Failure>>,
     pub result: RefCell<Result<Option<String>, String>>,
-    pub outputs: RefCell<Vec<(String, Vec<u8>)>>,
+    pub summarized: RefCell<super::Summarized>,
     pub timers: RefCell<Timers>,
     /// Promises that were rejected and have no handler.
     pub unhandled: RefCell<Vec<(Kept, Kept)>>,
@@ -142,7 +142,7 @@ impl Inner {
             line: RefCell::default(),
             error: RefCell::default(),
             result: RefCell::new(Ok(None)),
-            outputs: RefCell::default(),
+            summarized: RefCell::default(),
             timers: RefCell::default(),
             unhandled: RefCell::default(),
             requests: RefCell::default(),

@@ -58,5 +58,5 @@ pub use execution::{Course, Execution, InstanceFacts, ScenarioFacts};
 pub use program::{Failure, FunctionId, Notice, Program, Secrets, Settings, Source};
 pub use step::{Answer, Ending, Level, News, Reply, Sample, Step, Timings};
 pub use store::Read;
-pub use vu::{Task, Vu};
+pub use vu::{Output, Summarized, Task, Vu};
 pub use worker::Worker;

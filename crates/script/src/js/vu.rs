@@ -42,6 +42,19 @@ use super::worker::Worker;
 /// how deep they are.
 const STACK_RESERVE_BYTES: usize = 128 << 10;
 
+/// Where an output of `handleSummary` goes, and its text or bytes.
+pub type Output = (String, Vec<u8>);
+
+/// What came of `handleSummary`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summarized {
+    /// Its outputs, or why they cannot be written; `None` if it returned nothing, which asks for
+    /// the usual summary.
+    pub outputs: Option<Result<Vec<Output>, String>>,
+    /// The data that it was given, as it has left them: JSON.
+    pub data: String,
+}
+
 /// What a virtual user is to do.
 #[derive(Debug, Clone)]
 pub enum Task {
@@ -51,7 +64,7 @@ pub enum Task {
     Iterate(FunctionId),
     /// Calls a function with the setup data, and keeps what it returns: `setup`, `teardown`.
     Call(FunctionId),
-    /// Calls `handleSummary` with data that is JSON, and keeps the outputs that it returns.
+    /// Calls `handleSummary` with data that is JSON, and keeps what comes of it.
     Summarize(FunctionId, Arc<str>),
 }
 
@@ -206,10 +219,9 @@ impl Vu {
         self.inner.result.replace(Ok(None))
     }
 
-    /// What the function of [`Task::Summarize`] has returned: where each output goes, and its
-    /// content. It is taken.
-    pub fn outputs(&mut self) -> Vec<(String, Vec<u8>)> {
-        self.inner.outputs.take()
+    /// What came of the function of [`Task::Summarize`]. It is taken.
+    pub fn summarized(&mut self) -> Summarized {
+        self.inner.summarized.take()
     }
 
     /// The data that functions are called with, as JSON; `None` for `undefined`. Each virtual user
@@ -363,7 +375,10 @@ fn attempt(context: Context<'_>, task: &Task) -> Result<(), Thrown> {
         Task::Summarize(function, data) => {
             let data = context.parse_json(data.as_bytes(), c"<summary>")?;
             let returned = call(context, *function, &data)?;
-            keep_outputs(context, &returned)
+            let outputs = returned.to_bool()?.then(|| outputs(&returned)).transpose()?;
+            let data = data.to_json()?.to_text()?.str().into_owned();
+            *inner.summarized.borrow_mut() = Summarized { outputs, data };
+            Ok(())
         }
     }
 }
@@ -439,32 +454,33 @@ fn data(context: Context<'_>) -> Outcome<'_> {
     Ok(value.as_ref().map_or_else(|| context.undefined(), |value| value.value(context)))
 }
 
-/// The outputs of `handleSummary`: text or bytes by where they go.
-fn keep_outputs(context: Context<'_>, returned: &Value<'_>) -> Result<(), Thrown> {
-    let mut outputs = Vec::new();
-    if !returned.is_nothing() && (!returned.is_object() || returned.is_array()) {
-        let message = "handleSummary() has to return an object: its keys say where each text goes";
-        return Err(context.throw(ErrorKind::Type, message));
+/// The outputs of `handleSummary`, or why they are none: one that cannot be written keeps all of
+/// them from being written.
+fn outputs(returned: &Value<'_>) -> Result<Result<Vec<Output>, String>, Thrown> {
+    if !returned.is_object() || returned.is_array() || returned.is_function() {
+        let what = "handleSummary() has to return an object: its keys say where each text goes";
+        return Ok(Err(what.to_owned()));
     }
-    if returned.is_object() {
-        returned.for_each_property(|name, value| {
-            let content = match value.with_bytes(<[u8]>::to_vec)? {
-                Some(bytes) => bytes,
-                None if value.is_string() => value.to_text()?.bytes().to_vec(),
-                None => {
-                    let name = name.str();
-                    let message = format!(
-                        "handleSummary() has to return a string or an ArrayBuffer for '{name}'"
-                    );
-                    return Err(context.throw(ErrorKind::Type, &message));
-                }
-            };
-            outputs.push((name.str().into_owned(), content));
-            Ok(())
-        })?;
-    }
-    *context.inner().outputs.borrow_mut() = outputs;
-    Ok(())
+    let mut all = Ok(Vec::new());
+    returned.for_each_property(|name, value| {
+        let content = match value.with_bytes(<[u8]>::to_vec)? {
+            Some(bytes) => Some(bytes),
+            None if value.is_string() => Some(value.to_text()?.bytes().to_vec()),
+            None => None,
+        };
+        let name = name.str().into_owned();
+        match (&mut all, content) {
+            (Ok(outputs), Some(content)) => outputs.push((name, content)),
+            (Ok(_), None) => {
+                all = Err(format!(
+                    "handleSummary() has to return a string or an ArrayBuffer for '{name}'"
+                ));
+            }
+            (Err(_), _) => {}
+        }
+        Ok(())
+    })?;
+    Ok(all)
 }
 
 /// What a task has come to, with its error where it can be read.

@@ -20,7 +20,8 @@ const CONDITIONS: [&str; 2] = ["zero", "nonzero"];
 
 /// The values of all series so far.
 pub(super) struct Otel {
-    service: String,
+    /// Name and version.
+    service: (String, String),
     prefix: String,
     /// By metric, tags and, of a rate, whether values were not 0.
     series: HashMap<(MetricId, TagSet, Option<bool>), OtlpValue>,
@@ -31,7 +32,7 @@ pub(super) struct Otel {
 
 impl Otel {
     /// Nothing yet, of a service; names of metrics begin with `prefix`.
-    pub(super) fn new(service: String, prefix: String) -> Self {
+    pub(super) fn new(service: (String, String), prefix: String) -> Self {
         Self { service, prefix, series: HashMap::new(), left_out: 0, span_ns: (u64::MAX, 0) }
     }
 
@@ -85,6 +86,7 @@ impl Otel {
             }
         });
         let (start_ns, time_ns) = self.span_ns;
-        otlp(&self.service, &samples.collect::<Vec<_>>(), start_ns, time_ns)
+        let (service, version) = &self.service;
+        otlp((service, version), &samples.collect::<Vec<_>>(), start_ns, time_ns)
     }
 }

@@ -75,7 +75,10 @@ fn what_goes_over_the_wire_is_logged_if_asked_for() {
         assert_eq!(finished.code, Some(0), "{finished:?}");
         let text = &finished.stderr;
         assert!(text.contains("Request:\nPOST /echo HTTP/1.1\nHost: 127.0.0.1:"), "{text}");
-        assert!(text.contains("\nA: b\n") && text.contains("Response:\n200 OK\n"), "{text}");
+        assert!(
+            text.contains("\nA: b\n") && text.contains("Response:\nHTTP/1.1 200 OK\n"),
+            "{text}"
+        );
         assert_eq!(text.matches("hello").count(), if has_bodies { 2 } else { 0 }, "{text}");
     }
     let finished = world.run(&["--http-debug"]);

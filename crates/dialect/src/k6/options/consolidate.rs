@@ -93,6 +93,14 @@ pub fn consolidate(sources: &Sources) -> Result<Configuration, Refused> {
     ] {
         apply(&mut options, name, tier, &mut warnings);
     }
+    if options.metric_samples_buffer_size.is_some() {
+        let what = "metricSamplesBufferSize has no effect: the queue to outputs has its own size";
+        warnings.push(what.to_owned());
+    }
+    if sources.script.features.as_ref().is_some_and(|features| !features.is_empty()) {
+        let what = "features in the options of a script have no effect: k6 takes --features";
+        warnings.push(what.to_owned());
+    }
     let drafts = scenarios(&options, &mut warnings)?;
     let mut faults = Vec::new();
     let timeout = |name, given: Option<Ns>, default_ns, faults: &mut Vec<String>| {
@@ -196,11 +204,7 @@ impl Configuration {
 /// Sets what a source sets. What says how VUs run is set as a whole: any of it wipes all of it that
 /// lower sources set.
 fn apply(options: &mut Options, name: &str, tier: &Options, warnings: &mut Vec<String>) {
-    let runs = tier.duration.is_some()
-        || tier.iterations.is_some()
-        || tier.stages.is_some()
-        || tier.scenarios.is_some();
-    if runs {
+    if tier.says_how_vus_run() {
         if options.scenarios.is_some() {
             warnings.push(format!("the {name} overrides all scenarios of the sources below it"));
         }
@@ -241,10 +245,6 @@ fn scenarios(
         }
     }
     let is_alone = shortcut.is_none() && options.stages.is_none();
-    if is_alone && options.vus == Some(0) {
-        let what = "option 'vus' is 0: ignored without iterations, duration or stages";
-        warnings.push(what.to_owned());
-    }
     let draft = match shortcut {
         Some("iterations") => Draft {
             iterations: options.iterations,
@@ -262,7 +262,7 @@ fn scenarios(
             stages: options.stages.clone().unwrap_or_default(),
             ..Draft::new(Kind::RampingVus)
         },
-        None if is_alone && options.vus.is_some_and(|vus| vus != 0) => {
+        None if is_alone && options.vus.is_some() => {
             if options.scenarios.is_some() {
                 warnings.push("option 'vus' overrides all scenarios".to_owned());
             }

@@ -22,7 +22,7 @@ pub use flags::Flags;
 pub use network::{BlockedHosts, Cidr, Dns, DnsTtl, HostAddress, Hosts, LocalIps};
 pub use tls::{CIPHER_SUITES, CipherSuite, ClientCertificate, TlsRange, TlsVersion};
 pub use value::Ns;
-pub(in crate::k6) use value::{OptionValue, shortened};
+pub(in crate::k6) use value::{OptionValue, field, shortened};
 
 use super::exit::Refused;
 use super::metrics::{SystemTags, TrendStat};
@@ -238,14 +238,22 @@ impl Options {
         let mut options = Self::default();
         for (name, value) in entries {
             let wrong = |what| Refused::config(format!("{path}: option '{name}': {what}"));
-            match (name.as_str(), value) {
-                ("out", Value::Array(_)) => {
+            match (folded(name, FILE_KEYS), value) {
+                (Some("out"), Value::Array(_)) => {
                     options.out = Some(Vec::<String>::from_json(value).map_err(wrong)?);
                 }
-                ("out", Value::String(text)) => options.out = Some(vec![text.clone()]),
-                ("linger", Value::Bool(linger)) => options.linger = Some(*linger),
+                (Some("out"), Value::String(text)) => options.out = Some(vec![text.clone()]),
+                (Some("linger"), Value::Bool(linger)) => options.linger = Some(*linger),
                 _ if options.read(path, name, value)? => {}
-                _ if FILE_KEYS.contains(&name.as_str()) => {}
+                (Some("collectors"), _) => {
+                    let what = "set the K6_… variables of outputs";
+                    warnings.push(format!("'collectors' of {path} has no effect: {what}"));
+                }
+                (Some("webDashboard"), Value::Bool(true)) => {
+                    let what = "K6_WEB_DASHBOARD_EXPORT=FILE writes a report at the end";
+                    warnings.push(format!("'webDashboard' of {path} has no effect: {what}"));
+                }
+                (Some(_), _) => {}
                 _ => warnings.push(unknown(path, name)),
             }
         }
@@ -264,20 +272,39 @@ impl Options {
         Ok(options)
     }
 
+    /// Whether any option says how VUs run, beside their number.
+    #[must_use]
+    pub fn says_how_vus_run(&self) -> bool {
+        self.duration.is_some()
+            || self.iterations.is_some()
+            || self.stages.is_some()
+            || self.scenarios.is_some()
+    }
+
     /// All options by name, with null for those that are not set.
     #[must_use]
     pub fn document(&self) -> Value {
         self.named().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// `false` if the name is not one of an option.
+    /// `false` if the name is not one of an option, in whatever letter case.
     fn read(&mut self, source: &str, name: &str, value: &Value) -> Result<bool, Refused> {
+        let names = NAMES.iter().map(|(name, _)| *name).filter(|name| !name.is_empty());
+        let Some(name) = folded(name, names) else { return Ok(false) };
         if value.is_null() {
-            return Ok(NAMES.iter().any(|(known, _)| *known == name));
+            return Ok(true);
         }
         let wrong = |what| Refused::config(format!("option '{name}' of {source}: {what}"));
         self.set_json(name, value).map_err(wrong)
     }
+}
+
+/// The one of these names that this is, as Go reads names in JSON: letter case does not matter.
+pub(in crate::k6) fn folded<'a>(
+    given: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    names.into_iter().find(|name| name.eq_ignore_ascii_case(given))
 }
 
 /// What a parser says, without its place, which the caller words.
@@ -329,9 +356,8 @@ impl OptionValue for Vec<Stage> {
             let fields = item.as_object().ok_or_else(|| {
                 wrong("it is not an object: write {duration: '10s', target: 5}".to_owned())
             })?;
-            let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
-            let duration = field("duration").map(Ns::from_json).transpose();
-            let target = field("target").map(i64::from_json).transpose();
+            let duration = field(fields, "duration").map(Ns::from_json).transpose();
+            let target = field(fields, "target").map(i64::from_json).transpose();
             Ok(Stage {
                 duration: duration.map_err(|what| wrong(format!("duration: {what}")))?,
                 target: target.map_err(|what| wrong(format!("target: {what}")))?,

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use plimsoll_core::dns::{DnsPolicy, DnsSelect};
 use serde_json::{Value, json};
 
+use super::folded;
 use super::value::{Ns, OptionValue, shortened, shown};
 use crate::duration;
 
@@ -84,11 +85,10 @@ impl OptionValue for Dns {
         let entries = entries.ok_or_else(|| format!("{} is not an object", shown(value)))?;
         let mut dns = Self::default();
         for (key, value) in entries {
-            let is_known = ["ttl", "select", "policy"].contains(&key.as_str());
+            // Other keys are ignored in a script.
+            let Some(key) = folded(key, ["ttl", "select", "policy"]) else { continue };
             match value {
                 Value::Null => {}
-                // Other keys are ignored in a script.
-                _ if !is_known => {}
                 Value::String(text) => dns.set(key, text)?,
                 Value::Number(number) => dns.set(key, &number.to_string())?,
                 _ => return Err(format!("{key} {} is not text: put it in quotes", shown(value))),

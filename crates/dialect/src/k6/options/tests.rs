@@ -185,7 +185,13 @@ fn names_that_are_not_options_are_warned_of() {
     let file = r#"{"vus": 2, "collectors": {}, "out": ["json=a"], "linger": true, "nope": 1}"#;
     let options = Options::from_file("c.json", file, &mut warnings).expect("a file");
     assert_eq!((options.vus, options.linger), (Some(2), Some(true)));
-    assert_eq!(warnings, ["'nope' in c.json is not an option and is ignored"]);
+    assert_eq!(
+        warnings,
+        [
+            "'collectors' of c.json has no effect: set the K6_… variables of outputs",
+            "'nope' in c.json is not an option and is ignored",
+        ]
+    );
     for (text, want) in [
         ("{\n\"vus\": }", "c.json, line 2: expected value"),
         ("[]", "c.json is not an object of options: write {\"vus\": 1}"),
@@ -194,6 +200,44 @@ fn names_that_are_not_options_are_warned_of() {
         let error = Options::from_file("c.json", text, &mut Vec::new()).expect_err(want);
         assert_eq!(error.what, want);
     }
+}
+
+/// As Go reads JSON.
+#[test]
+fn letter_case_of_names_does_not_matter() {
+    let mut warnings = Vec::new();
+    let written = json!({
+        "insecureSkipTlsVerify": true,
+        "NOSETUP": true,
+        "Dns": { "TTL": "1m", "Select": "first" },
+        "tlsversion": { "MIN": "tls1.2", "Max": "tls1.3" },
+        "TlsAuth": [{ "CERT": "-----BEGIN A", "Key": "-----BEGIN B", "DOMAINS": ["a"] }],
+        "Thresholds": { "iterations": [{ "Threshold": "count>0", "abortonfail": true }] },
+        "SCENARIOS": { "a": {
+            "EXECUTOR": "ramping-vus", "startvus": 3, "GracefulRampdown": "1s",
+            "Stages": [{ "Duration": "1s", "TARGET": 1 }],
+        } },
+    });
+    let usual = json!({
+        "insecureSkipTLSVerify": true,
+        "noSetup": true,
+        "dns": { "ttl": "1m", "select": "first" },
+        "tlsVersion": { "min": "tls1.2", "max": "tls1.3" },
+        "tlsAuth": [{ "cert": "-----BEGIN A", "key": "-----BEGIN B", "domains": ["a"] }],
+        "thresholds": { "iterations": [{ "threshold": "count>0", "abortOnFail": true }] },
+        "scenarios": { "a": {
+            "executor": "ramping-vus", "startVUs": 3, "gracefulRampDown": "1s",
+            "stages": [{ "duration": "1s", "target": 1 }],
+        } },
+    });
+    let read = Options::from_script(&written, &mut warnings).expect("options");
+    assert_eq!(read, script(usual.clone()));
+    let file = Options::from_file("c.json", &written.to_string(), &mut warnings).expect("a file");
+    assert_eq!((file, warnings), (script(usual), Vec::<String>::new()));
+    // The exact name comes first.
+    let both = json!({ "stages": [{ "DURATION": "9s", "duration": "1s", "target": 1 }] });
+    let stages = script(both).stages.expect("stages");
+    assert_eq!(stages[0].duration, Some(Ns(1_000_000_000)));
 }
 
 #[test]

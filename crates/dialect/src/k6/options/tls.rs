@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::value::{OptionValue, shortened, shown};
+use super::value::{OptionValue, field, shortened, shown};
 
 /// A version of TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,8 +60,8 @@ impl OptionValue for TlsRange {
         let entries = entries.ok_or_else(|| {
             format!("{} is not a version: write 'tls1.2' or {{min, max}}", shown(value))
         })?;
-        let bound = |key: &str| match entries.get(key) {
-            None | Some(Value::Null) => Ok(None),
+        let bound = |key: &str| match field(entries, key) {
+            None => Ok(None),
             Some(value) => version(&String::from_json(value)?),
         };
         let (min, max) = (bound("min")?, bound("max")?);
@@ -198,8 +198,8 @@ impl OptionValue for Vec<ClientCertificate> {
 /// The text of a key is never shown.
 fn certificate(value: &Value) -> Result<ClientCertificate, String> {
     let entries = value.as_object().ok_or("an entry is not an object: write {cert, key}")?;
-    let text = |key: &str| match entries.get(key) {
-        None | Some(Value::Null) => Ok(None),
+    let text = |key: &str| match field(entries, key) {
+        None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(format!("{key} is not text: put it in quotes")),
     };
@@ -207,8 +207,8 @@ fn certificate(value: &Value) -> Result<ClientCertificate, String> {
         let given = text(key)?.filter(|text| text.contains("-----BEGIN "));
         given.ok_or_else(|| format!("{key} is not PEM: give what open() reads from the file"))
     };
-    let domains = match entries.get("domains") {
-        None | Some(Value::Null) => Vec::new(),
+    let domains = match field(entries, "domains") {
+        None => Vec::new(),
         Some(value) => Vec::<String>::from_json(value)?,
     };
     Ok(ClientCertificate {

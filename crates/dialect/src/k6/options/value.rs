@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::duration;
 
@@ -41,6 +41,14 @@ impl std::fmt::Display for Ns {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&duration::print(self.0))
     }
+}
+
+/// The value of a field; `None` without it, and for `null`. As Go reads JSON, a name may stand there
+/// in other letter case, and the exact one comes first.
+pub(in crate::k6) fn field<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    let folded = || fields.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+    let value = fields.get(name).or_else(|| folded().map(|(_, value)| value));
+    value.filter(|value| !value.is_null())
 }
 
 /// JSON as a message shows it: the start of it.

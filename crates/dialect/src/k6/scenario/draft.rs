@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::executor::Kind;
 use serde_json::{Map, Value};
 
-use crate::k6::options::{Ns, OptionValue, Stage, shortened};
+use crate::k6::options::{Ns, OptionValue, Stage, field, folded, shortened};
 
 /// The fields that a scenario may have with each executor, besides those of all.
 const KINDS: [(Kind, &[&str]); 6] = [
@@ -117,9 +117,8 @@ impl Draft {
     fn parse(value: &Value) -> Result<Self, String> {
         let fields = value.as_object().ok_or("it is not an object: write {executor: …}")?;
         let (kind, own) = kind(fields)?;
-        let unknown = fields
-            .keys()
-            .find(|key| !COMMON.contains(&key.as_str()) && !own.contains(&key.as_str()));
+        let names = || COMMON.iter().chain(*own).copied();
+        let unknown = fields.keys().find(|key| folded(key, names()).is_none());
         if let Some(key) = unknown {
             let (name, known) = (kind.name(), own.join(", "));
             return Err(format!("'{}' is not a field of {name}: it has {known}", shortened(key)));
@@ -151,8 +150,8 @@ struct Fields<'a>(&'a Map<String, Value>);
 impl Fields<'_> {
     /// A field's value; `None` without it, and for `null`.
     fn read<T: OptionValue>(&self, name: &str) -> Result<Option<T>, String> {
-        match self.0.get(name) {
-            None | Some(Value::Null) => Ok(None),
+        match field(self.0, name) {
+            None => Ok(None),
             Some(value) => T::from_json(value).map(Some).map_err(|what| format!("{name}: {what}")),
         }
     }
@@ -160,8 +159,8 @@ impl Fields<'_> {
 
 fn kind(fields: &Map<String, Value>) -> Result<&'static (Kind, &'static [&'static str]), String> {
     let names = || KINDS.map(|(kind, _)| kind.name()).join(", ");
-    let given = match fields.get("executor") {
-        None | Some(Value::Null) => {
+    let given = match field(fields, "executor") {
+        None => {
             return Err(format!("it has no executor: give one of {}", names()));
         }
         Some(value) => String::from_json(value).map_err(|what| format!("executor: {what}"))?,

@@ -29,6 +29,10 @@ impl Scenario {
     pub fn needs(&self, part: &Part) -> Vec<Need> {
         let end_ns = self.hard_end_ns();
         let flat = |planned_vus: u64, unplanned_vus: u64| {
+            // Without a VU it does not start, and drops nothing.
+            if planned_vus == 0 && unplanned_vus == 0 {
+                return Vec::new();
+            }
             let at = |at_ns, planned_vus, unplanned_vus| Need { at_ns, planned_vus, unplanned_vus };
             vec![at(0, planned_vus, unplanned_vus), at(end_ns, 0, 0)]
         };

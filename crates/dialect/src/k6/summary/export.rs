@@ -3,28 +3,31 @@
 use std::fmt::Write as _;
 
 use md5::{Digest as _, Md5};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{Figures, Part, Summary, Values, path};
+use super::{Part, Values, path};
 
-/// Groups with their checks, all metrics, and what `setup()` returned, if anything.
+/// Groups with their checks, all metrics, and what else is in the data of `handleSummary`, as that
+/// function has left them: `options` and `state` apart, with lists by name, and with thresholds that
+/// say whether they failed.
 #[must_use]
-pub fn export(summary: &Summary, setup_data: Option<&Value>) -> String {
-    let mut metrics = Map::new();
-    for figures in &summary.whole.metrics {
-        metrics.insert(figures.name.clone(), metric(figures));
+pub fn export(data: &Value) -> String {
+    let mut document = data.clone();
+    if let Some(fields) = document.as_object_mut() {
+        fields.retain(|name, _| name != "options" && name != "state");
+        if let Some(Value::Object(metrics)) = fields.get_mut("metrics") {
+            metrics.values_mut().for_each(|it| *it = metric(it));
+        }
+        if let Some(root) = fields.get_mut("root_group") {
+            by_name(root);
+        }
     }
-    let mut document = Map::new();
-    document.insert("root_group".to_owned(), group(&summary.tree, "", "", &Keyed));
-    document.insert("metrics".to_owned(), metrics.into());
-    if let Some(data) = setup_data {
-        document.insert("setup_data".to_owned(), data.clone());
-    }
-    indented(&document.into())
+    indented(&document)
 }
 
 /// With four blanks for each level, as k6 writes documents.
-pub(super) fn indented(document: &Value) -> String {
+#[must_use]
+pub fn indented(document: &Value) -> String {
     let mut bytes = Vec::new();
     let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
@@ -33,20 +36,40 @@ pub(super) fn indented(document: &Value) -> String {
     String::from_utf8(bytes).expect("JSON is UTF-8")
 }
 
-fn metric(figures: &Figures) -> Value {
-    let mut fields = Map::new();
-    for (name, value) in numbers(&figures.values) {
-        // What everything else calls the rate of a rate is its value here.
-        let is_rate = matches!(figures.values, Values::Rate { .. }) && name == "rate";
-        fields.insert(if is_rate { "value".to_owned() } else { name }, value);
-    }
-    if !figures.thresholds.is_empty() {
-        let thresholds = figures.thresholds.iter();
-        // True says that it failed.
-        let thresholds = thresholds.map(|it| (it.source.clone(), Value::Bool(!it.is_ok)));
+/// The figures of a metric, with its thresholds among them.
+fn metric(of: &Value) -> Value {
+    let Some(Value::Object(mut fields)) = of.get("values").cloned() else { return Value::Null };
+    if let Some(Value::Object(thresholds)) = of.get("thresholds")
+        && !thresholds.is_empty()
+    {
+        let has_failed = |it: &Value| Value::Bool(it["ok"] != Value::Bool(true));
+        let thresholds = thresholds.iter().map(|(source, it)| (source.clone(), has_failed(it)));
         fields.insert("thresholds".to_owned(), Value::Object(thresholds.collect()));
     }
+    // What everything else calls the rate of a rate is its value here.
+    if of["type"] == "rate"
+        && let Some(rate) = fields.remove("rate")
+    {
+        fields.insert("value".to_owned(), rate);
+    }
     fields.into()
+}
+
+/// Makes objects of the lists of a group, with names as keys.
+fn by_name(group: &mut Value) {
+    for list in ["groups", "checks"] {
+        let Some(items) = group.get_mut(list).and_then(Value::as_array_mut).map(std::mem::take)
+        else {
+            continue;
+        };
+        let named = items.into_iter().map(|mut item| {
+            if list == "groups" {
+                by_name(&mut item);
+            }
+            (item["name"].as_str().unwrap_or("undefined").to_owned(), item)
+        });
+        group[list] = Value::Object(named.collect());
+    }
 }
 
 /// The figures of a metric by name.
@@ -79,44 +102,25 @@ pub(in crate::k6) fn number(value: f64) -> Value {
     json!(value)
 }
 
-/// How a list of groups or checks is written.
-pub(super) trait Shape {
-    /// Makes one value of named ones.
-    fn collect(&self, named: Vec<(String, Value)>) -> Value;
-}
-
-/// As an object with their names as keys.
-pub(super) struct Keyed;
-
-impl Shape for Keyed {
-    fn collect(&self, named: Vec<(String, Value)>) -> Value {
-        Value::Object(named.into_iter().collect())
-    }
-}
-
 /// A group with all that is in it.
-pub(super) fn group(part: &Part, name: &str, path_of_it: &str, shape: &dyn Shape) -> Value {
+pub(super) fn group(part: &Part, name: &str, path_of_it: &str) -> Value {
     let checks = part.checks.iter().map(|check| {
         let path = path(path_of_it, &check.name);
-        let value = json!({
+        json!({
             "name": check.name,
             "id": id(&path),
             "path": path,
             "passes": check.passes,
             "fails": check.fails,
-        });
-        (check.name.clone(), value)
+        })
     });
-    let groups = part
-        .groups
-        .iter()
-        .map(|(name, part)| (name.clone(), group(part, name, &path(path_of_it, name), shape)));
+    let groups = part.groups.iter().map(|(name, part)| group(part, name, &path(path_of_it, name)));
     json!({
         "name": name,
         "path": path_of_it,
         "id": id(path_of_it),
-        "groups": shape.collect(groups.collect()),
-        "checks": shape.collect(checks.collect()),
+        "groups": groups.collect::<Vec<_>>(),
+        "checks": checks.collect::<Vec<_>>(),
     })
 }
 

@@ -31,26 +31,8 @@ pub fn machine_readable(summary: &Summary, of: Machine<'_>) -> String {
 
 fn document(summary: &Summary, of: Machine<'_>) -> Value {
     let mut results = serde_json::Map::new();
-    let checks = &summary.whole.checks;
-    if !checks.is_empty() {
-        let (passes, fails) = summary.whole.check_counts();
-        let total = passes + fails;
-        let rate = |name: &str, matches: u64| {
-            let share = if total == 0 { 0.0 } else { matches as f64 / total as f64 };
-            let values = json!({ "matches": matches, "total": total, "rate": number(share) });
-            metric(name, "rate", "default", &values)
-        };
-        let list: Vec<Value> = checks
-            .iter()
-            .map(|it| json!({ "name": it.name, "passes": it.passes, "fails": it.fails }))
-            .collect();
-        let metrics = [
-            metric("checks_total", "counter", "default", &json!({ "count": total })),
-            rate("checks_failed", fails),
-            rate("checks_succeeded", passes),
-        ];
-        results.insert("checks".to_owned(), json!({ "metrics": metrics, "results": list }));
-    }
+    let checks = checks(summary);
+    results.insert("checks".to_owned(), checks);
     let listed = summary.whole.metrics.iter().filter(|it| is_listed(&it.name, of.mode));
     let metrics: Vec<Value> = listed.map(figures).collect();
     results.insert("metrics".to_owned(), metrics.into());
@@ -64,6 +46,31 @@ fn document(summary: &Summary, of: Machine<'_>) -> Value {
         "metadata": { "generated_at": of.generated_at, "k6_version": of.version },
         "results": results,
     })
+}
+
+/// The counts of all checks and each by its name; without checks, two empty lists.
+fn checks(summary: &Summary) -> Value {
+    let checks = &summary.whole.checks;
+    let (passes, fails) = summary.whole.check_counts();
+    let total = passes + fails;
+    let rate = |name: &str, matches: u64| {
+        let share = if total == 0 { 0.0 } else { matches as f64 / total as f64 };
+        let values = json!({ "matches": matches, "total": total, "rate": number(share) });
+        metric(name, "rate", "default", &values)
+    };
+    let list: Vec<Value> = checks
+        .iter()
+        .map(|it| json!({ "name": it.name, "passes": it.passes, "fails": it.fails }))
+        .collect();
+    let metrics = match checks.is_empty() {
+        true => Vec::new(),
+        false => vec![
+            metric("checks_total", "counter", "default", &json!({ "count": total })),
+            rate("checks_failed", fails),
+            rate("checks_succeeded", passes),
+        ],
+    };
+    json!({ "metrics": metrics, "results": list })
 }
 
 fn figures(figures: &Figures) -> Value {

@@ -12,7 +12,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-pub use export::export;
+pub use export::{export, indented};
 pub(in crate::k6) use export::{id, number};
 pub use humanize::TimeUnit;
 pub use machine::{Machine, machine_readable};

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::export::{Shape, group, numbers};
+use super::export::{group, numbers};
 use super::{Summary, TimeUnit};
 
 /// What the document says beside figures.
@@ -18,15 +18,6 @@ pub struct ScriptData<'a> {
     pub is_stderr_tty: bool,
     /// What `setup()` returned.
     pub setup_data: Option<&'a Value>,
-}
-
-/// As a list, in their order.
-struct Listed;
-
-impl Shape for Listed {
-    fn collect(&self, named: Vec<(String, Value)>) -> Value {
-        named.into_iter().map(|(_, value)| value).collect()
-    }
 }
 
 /// The argument of `handleSummary()`.
@@ -48,7 +39,7 @@ pub fn script_data(summary: &Summary, data: ScriptData<'_>) -> Value {
     }
     let stats: Vec<&str> = summary.trend_stats.iter().map(|stat| stat.name()).collect();
     let mut document = json!({
-        "root_group": group(&summary.tree, "", "", &Listed),
+        "root_group": group(&summary.tree, "", ""),
         "options": {
             "summaryTrendStats": stats,
             "summaryTimeUnit": data.time_unit.map_or("", TimeUnit::name),

@@ -22,7 +22,9 @@ fn a_full_summary_is_k6s_to_the_byte() {
 
 #[test]
 fn the_export_is_k6s() {
-    let ours = export(&Run::recorded().summary(), Some(&json!({ "a": 1, "b": [1, 2] })));
+    let setup_data = json!({ "a": 1, "b": [1, 2] });
+    let of = ScriptData { setup_data: Some(&setup_data), ..ScriptData::default() };
+    let ours = export(&script_data(&Run::recorded().summary(), of));
     let ours: Value = serde_json::from_str(&ours).expect("JSON");
     let theirs: Value =
         serde_json::from_str(include_str!("../fixtures/export.json")).expect("JSON");
@@ -164,7 +166,8 @@ fn a_run_without_samples_has_a_summary() {
     let text = text(&summary, Look { mode: Mode::Full, ..Look::default() });
     assert_eq!(text, "\n\n  █ TOTAL RESULTS \n\n\n\n");
     assert_eq!(summary.inexact().count(), 0);
-    let document: Value = serde_json::from_str(&export(&summary, None)).expect("JSON");
+    let document: Value =
+        serde_json::from_str(&export(&script_data(&summary, ScriptData::default()))).expect("JSON");
     assert_eq!(document["metrics"], json!({}));
 }
 

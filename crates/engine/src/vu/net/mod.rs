@@ -280,7 +280,8 @@ impl<D: Driver> Net<D> {
         let (tally, place) = books.at(call.actor, now_ns);
         let debug = self.terms.network.http_debug;
         if debug != HttpDebug::Off && call.moments.got_ns.is_some() {
-            tally.exchange(&place, &call.flow.exchange(debug == HttpDebug::Whole));
+            let texts = call.flow.exchange(ended.proto, debug == HttpDebug::Whole);
+            tally.exchange(&place, &texts);
         }
         tally.request(&place, &ended);
         if let Some(warning) = call.flow.warning() {

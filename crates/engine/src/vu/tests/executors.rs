@@ -129,6 +129,36 @@ fn a_vu_that_a_ramp_takes_back_is_cut_off_or_goes_on() {
 }
 
 #[test]
+fn the_last_users_of_a_ramp_have_its_own_time_to_end() {
+    let program = sleeper(6.0);
+    let (down, up, stays) = ((S, 0), (0, 4), (S, 4));
+    let stage = |(duration_ns, target): (u64, u64)| UserStage { duration_ns, target };
+    // The stages behind a rise to 4 users in a second, the graceful ramp down and the graceful
+    // stop, s; how iterations end, and when the last does.
+    for (behind, ramp_down, stop, want, ended_s) in [
+        (&[down][..], 0, 30, [0, 0, 4], 2),
+        (&[down], 1, 30, [0, 0, 4], 3),
+        (&[down], 30, 1, [0, 0, 4], 3),
+        (&[stays, (0, 0)], 1, 30, [0, 0, 4], 3),
+        // The first two users start at 0.25 and 0.5 s. Those that no step takes back have the
+        // graceful stop.
+        (&[stays], 1, 6, [4, 0, 0], 7),
+        (&[stays, (0, 0), up], 1, 6, [4, 0, 0], 7),
+        (&[stays, (0, 0), (0, 2)], 1, 6, [2, 0, 2], 6),
+    ] {
+        let all = std::iter::once((S, 4)).chain(behind.iter().copied());
+        let ramp = UserRamp { start: 0, stages: all.map(stage).collect() };
+        let executor = Executor::RampingVus { ramp, graceful_ramp_down_ns: ramp_down * S };
+        let mut scenario = role(&program, executor);
+        scenario.graceful_stop_ns = stop * S;
+        let run = run(cast(&program, vec![scenario], 4));
+        assert_eq!(run.kept.counts(0), want, "{behind:?} {ramp_down} {stop}");
+        let took_s = (run.end_ns - run.begin_ns) / S;
+        assert_eq!(took_s, ended_s, "{behind:?} {ramp_down} {stop}");
+    }
+}
+
+#[test]
 fn arrivals_start_when_they_are_due() {
     let program = sleeper(0.01);
     let stages = vec![

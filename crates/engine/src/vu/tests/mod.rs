@@ -294,7 +294,7 @@ pub(super) fn play<T: Tally>(
         assert!(workers[at].now_ns < limit_ns, "the run does not end");
     }
     let end_ns = workers.iter().map(|worker| worker.now_ns).max().expect("a worker");
-    let tallies = workers.into_iter().map(Worker::end).collect();
+    let tallies = workers.into_iter().map(|worker| worker.end().0).collect();
     Played { tallies, controls, begin_ns, end_ns, stop_ns: stage.stop_ns() }
 }
 

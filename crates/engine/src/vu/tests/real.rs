@@ -8,6 +8,7 @@ use std::thread;
 use plimsoll_core::executor::{Executor, VuPool};
 use plimsoll_core::plan::DriverPlan;
 use plimsoll_core::schedule::Arrivals;
+use plimsoll_script::js::Summarized;
 
 use super::{Kept, S, cast, program, role};
 use crate::vu::{Controls, Errand, Network, Outcome, Returned, VuError, call, prepare};
@@ -120,7 +121,9 @@ fn a_call_ends_in_time_and_says_what_is_wrong() {
     assert_eq!(result.expect("it works"), Returned::Value(Ok(Some("2".to_owned()))));
     let errand = Errand::Summarize(function("sums"), Arc::from("{\"n\": 5}"));
     let outputs = vec![("stdout".to_owned(), b"5".to_vec())];
-    assert_eq!(called(errand, 60 * S).0.expect("it works"), Returned::Outputs(outputs));
+    let data = "{\"n\":5}".to_owned();
+    let want = Returned::Summary(Summarized { outputs: Some(Ok(outputs)), data });
+    assert_eq!(called(errand, 60 * S).0.expect("it works"), want);
 }
 
 #[test]

@@ -63,6 +63,19 @@ fn attend(mut stream: TcpStream) -> Option<u16> {
     let mut out = Vec::new();
     match path {
         "/drop" => return None,
+        "/reset" => {
+            // With bytes that nobody has read, its end is a reset.
+            stream.write_all(&out).ok()?;
+            stream.peek(&mut [0]).ok()?;
+            return None;
+        }
+        "/stay" => {
+            socket.close(CloseCode::new(4000), "bye", NO_KEY, &mut out);
+            stream.write_all(&out).ok()?;
+            // Until the client closes the connection, which is for the server to do.
+            while stream.read(&mut [0; 64]).is_ok_and(|len| len > 0) {}
+            return None;
+        }
         "/deaf" => {
             // It reads when the client is gone.
             thread::park();
@@ -224,6 +237,33 @@ fn sockets_of_the_event_loop_talk_and_close() {
         let mut closed = [codes.recv(), codes.recv()].map(|code| code.unwrap_or(0));
         closed.sort_unstable();
         assert_eq!(closed, [4000, 4001]);
+    }
+}
+
+/// A connection whose other side has ended is not waited for; another is, after the end of the run.
+#[test]
+fn no_wait_for_connections_is_part_of_a_run() {
+    let (address, _codes) = serve();
+    for (path, waits) in [("drop", false), ("reset", false), ("stay", true)] {
+        let script = format!(
+            "import ws from 'k6/ws';
+             export default () => ws.connect('ws://{address}/{path}', null, (s) => {{
+                 s.on('open', () => s.send('a')); s.on('error', () => {{}}); }});"
+        );
+        for driver in DRIVERS {
+            let program = program(&script);
+            let executor =
+                Executor::PerVuIterations { vus: 1, iterations: 2, max_duration_ns: 60 * S };
+            let mut cast = cast(&program, vec![role(&program, executor)], 1);
+            cast.network = Network { driver, ..Network::default() };
+            let controls = Arc::new(Controls::new(1));
+            let prepared = prepare(cast, &controls, |_| Kept::default()).expect("prepared");
+            let ended = prepared.run().expect("it can be run");
+            let waited_ns = controls.wound_up_ns();
+            assert_eq!(waited_ns > S / 2, waits, "{path}: {waited_ns}");
+            assert!(plimsoll_io::clock::now_ns() - ended.ended_ns >= waited_ns, "{path}");
+            assert_eq!(waited_ns == 0, !waits, "{path}: {waited_ns}");
+        }
     }
 }
 

@@ -155,7 +155,7 @@ impl Desk {
         let controls: &Arc<Controls> = self.handle.controls();
         let (common, network) = (&self.common, &network);
         let (returned, count) =
-            self.test.task(name, data, limit_ns, controls, (common, network), None);
+            self.test.task(name, data, limit_ns, controls, (common, network), (None, None));
         let (book, account) = count.finish();
         if let Some(figures) = &mut *self.handle.figures() {
             figures.book.merge(&book);

@@ -444,10 +444,10 @@ impl Flow {
         Next::Done
     }
 
-    /// What went over the wire, as text: the request and its response, with their bodies if they
-    /// are wanted. The body of the response is as the script gets it.
+    /// What went over the wire, as text: the request and its response over a protocol, with their
+    /// bodies if they are wanted. The body of the response is as the script gets it.
     #[must_use]
-    pub fn exchange(&self, has_bodies: bool) -> [String; 2] {
+    pub fn exchange(&self, protocol: &str, has_bodies: bool) -> [String; 2] {
         let (head, body) = self.wire.split_at(head_of(&self.wire).len());
         let body = if has_bodies { body } else { &[] };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("\r\n", "\n");
@@ -457,7 +457,8 @@ impl Flow {
         }
         let body = if has_bodies { &self.body[..] } else { &[] };
         let (status, head) = (&self.status_text, text(&self.head));
-        let response = format!("Response:\n{status}\n{}\n\n{}\n", head.trim_end(), text(body));
+        let (head, body) = (head.trim_end(), text(body));
+        let response = format!("Response:\n{protocol} {status}\n{head}\n\n{body}\n");
         [request, response]
     }
 

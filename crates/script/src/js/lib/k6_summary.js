@@ -153,8 +153,11 @@ function metricLines(data, indent, paint, timeUnit) {
           return painted(text, width, 'cyan', 'faint');
         });
     const dots = '.'.repeat(nameWidth - label(name).length + 3);
-    const title = `${label(name)}${paint(`${dots}:`, 'faint')}`;
-    return `${indent}${mark(metrics[name], paint)} ${title} ${columns.join(' ')}`;
+    const shown = displayName(name, metrics);
+    const title = `${shown}${paint(`${dots}:`, 'faint')}`;
+    // The mark of a part stands before its name, and is as far in.
+    const inset = ' '.repeat(label(name).length - shown.length);
+    return `${indent}${inset}${mark(metrics[name], paint)} ${title} ${columns.join(' ')}`;
   });
 }
 

@@ -382,6 +382,7 @@ fn summaries_have_outputs() {
     let mut host = Host::of(
         "export default () => {};
          export function handleSummary(data) {
+             data.seen = true;
              return { stdout: 'n=' + data.n, 'out.bin': new Uint8Array([1, 2]).buffer }; }",
     );
     let mut vu = host.vu(0);
@@ -389,19 +390,26 @@ fn summaries_have_outputs() {
     let task = Task::Summarize(function, "{\"n\": 3}".into());
     assert_eq!(host.run(&mut vu, task), Ending::Complete);
     let want = [("stdout".to_owned(), b"n=3".to_vec()), ("out.bin".to_owned(), vec![1, 2])];
-    assert_eq!(vu.outputs(), want);
+    let data = "{\"n\":3,\"seen\":true}".to_owned();
+    let want = Summarized { outputs: Some(Ok(want.to_vec())), data };
+    assert_eq!(vu.summarized(), want);
 }
 
 #[test]
 fn outputs_of_another_kind_are_errors() {
+    let object = "has to return an object";
+    let text = "a string or an ArrayBuffer for 'stdout'";
     for (returned, want) in [
-        ("{ stdout: { a: 1 } }", Some("a string or an ArrayBuffer for 'stdout'")),
-        ("{ stdout: 5 }", Some("a string or an ArrayBuffer for 'stdout'")),
-        ("'text'", Some("has to return an object")),
-        ("[1]", Some("has to return an object")),
+        ("{ stdout: { a: 1 } }", Some(Err(text))),
+        ("{ out: 'a', stdout: 5 }", Some(Err(text))),
+        ("'text'", Some(Err(object))),
+        ("[1]", Some(Err(object))),
+        ("() => 1", Some(Err(object))),
         ("undefined", None),
         ("null", None),
-        ("{}", None),
+        ("''", None),
+        ("0", None),
+        ("{}", Some(Ok(()))),
     ] {
         let script = format!(
             "export default () => {{}}; export function handleSummary() {{ return {returned}; }}"
@@ -410,12 +418,13 @@ fn outputs_of_another_kind_are_errors() {
         let mut vu = host.vu(0);
         let function = host.program.function("handleSummary").unwrap();
         let ending = host.run(&mut vu, Task::Summarize(function, "{}".into()));
-        let error = vu.error().map(|failure| failure.text);
-        assert_eq!(ending == Ending::Complete, want.is_none(), "{returned}: {error:?}");
-        if let Some(want) = want {
-            assert!(error.as_ref().is_some_and(|text| text.contains(want)), "{error:?}");
+        assert_eq!(ending, Ending::Complete, "{returned}: {:?}", vu.error());
+        match (vu.summarized().outputs, want) {
+            (None, None) => {}
+            (Some(Ok(outputs)), Some(Ok(()))) => assert!(outputs.is_empty(), "{outputs:?}"),
+            (Some(Err(error)), Some(Err(want))) => assert!(error.contains(want), "{error}"),
+            (found, want) => panic!("{returned}: {found:?} is not {want:?}"),
         }
-        assert!(vu.outputs().is_empty(), "{returned}");
     }
 }
 

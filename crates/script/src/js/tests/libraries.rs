@@ -298,6 +298,12 @@ fn k6_summary() {
                  textSummary({ ...data, metrics: {} }, { enableColors: false, indent: ' ' })",
                 "true",
             ),
+            (
+                // The mark of a part is as far in as its name.
+                "textSummary({ metrics: { n: data.metrics.vus, 'n{a:b}': data.metrics.vus } }, \
+                 { enableColors: false })",
+                "   \u{2713} n...........: 1 min=1 max=19\n     \u{2713} { a:b }...: 1 min=1 max=19",
+            ),
             ("humanizeValue(1500000, { type: 'counter', contains: 'data' })", "1.5 MB"),
             ("humanizeValue(90500, { type: 'trend', contains: 'time' })", "1m30s"),
             ("humanizeValue(90500, { type: 'trend', contains: 'time' }, 's')", "90.50s"),

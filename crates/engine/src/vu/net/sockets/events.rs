@@ -39,10 +39,12 @@ impl<D: Driver> Net<D> {
                 let Some(connection) = &mut socket.connection else { return };
                 let failure = connection.ended(|_| {}).err().unwrap_or(Failure::Closed);
                 self.socket_failed(id, &failure, at_ns, users, books);
+                self.part_now(wire);
             }
             Event::Failed { operation, error, .. } => {
                 let fault = fault::of_system(operation, error);
                 self.fail_socket(id, &fault, at_ns, books);
+                self.part_now(wire);
             }
             Event::SentPart(_) | Event::Accepted { .. } | Event::Woken => {}
         }

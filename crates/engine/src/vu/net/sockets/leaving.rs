@@ -68,6 +68,14 @@ impl<D: Driver> Net<D> {
         }
     }
 
+    /// Closes a connection that leaves, if it is one, whose other side has ended already: nothing
+    /// comes that could be waited for.
+    pub(super) fn part_now(&mut self, wire: u32) {
+        if matches!(self.sockets.by_wire[wire as usize], Holder::Leaving(_)) {
+            self.part(wire);
+        }
+    }
+
     /// Closes a connection that leaves.
     fn part(&mut self, wire: u32) {
         let holder = std::mem::take(&mut self.sockets.by_wire[wire as usize]);
@@ -93,15 +101,20 @@ impl<D: Driver> Net<D> {
         }
     }
 
-    /// Waits until no connection is left that leaves. It ends in a second.
-    pub(in crate::vu) fn wind_up(&mut self) {
+    /// Waits until no connection is left that leaves, and gives for how long, ns. It ends in a
+    /// second.
+    pub(in crate::vu) fn wind_up(&mut self) -> u64 {
+        let mut waited_ns = 0;
         loop {
             let now_ns = self.driver.clock_ns();
             self.part_due(now_ns);
-            let Some((until_ns, _)) = self.sockets.leaving.front().copied() else { return };
+            let Some((until_ns, _)) = self.sockets.leaving.front().copied() else {
+                return waited_ns;
+            };
             if self.driver.wait(until_ns).is_err() {
-                return;
+                return waited_ns;
             }
+            waited_ns += self.driver.clock_ns().saturating_sub(now_ns);
             while let Some((_, event)) = self.driver.next() {
                 match socket_of(&event) {
                     Some(wire) if self.sockets.has(wire) => self.handle_leaving(wire, event),
