@@ -18,8 +18,14 @@ pub struct Trust {
     /// Authorities, PEM, in place of the public ones.
     roots: Option<Arc<[u8]>>,
     accepts_any: bool,
-    /// Certificates and key, PEM.
-    identity: Option<(Arc<[u8]>, Arc<[u8]>)>,
+    identity: Option<Identity>,
+}
+
+/// A certificate of the client, PEM.
+#[derive(Clone, PartialEq, Eq)]
+struct Identity {
+    chain: Arc<[u8]>,
+    key: Arc<[u8]>,
 }
 
 /// Certificates or a key that cannot be used.
@@ -66,7 +72,7 @@ impl Trust {
     /// When they do not fit together.
     pub fn identity(mut self, chain: Vec<u8>, key: Vec<u8>) -> Result<Self, TrustError> {
         fits(&chain, &key).ok_or(TrustError::Identity)?;
-        self.identity = Some((chain.into(), key.into()));
+        self.identity = Some(Identity { chain: chain.into(), key: key.into() });
         Ok(self)
     }
 
@@ -77,7 +83,7 @@ impl Trust {
             Some(pem) => RootCerts::new_with_certs(&certificates(pem)),
             None => RootCerts::WebPki,
         };
-        let identity = self.identity.as_ref().and_then(|(chain, key)| {
+        let identity = self.identity.as_ref().and_then(|Identity { chain, key }| {
             let key = PrivateKey::from_pem(key).ok()?;
             Some(ClientCert::new_with_certs(&certificates(chain), key))
         });

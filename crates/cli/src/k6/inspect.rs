@@ -34,16 +34,9 @@ pub(super) fn inspect(given: &ArgMatches, log: &Log) -> Result<ExitCode, Refused
                 "iterations" if !options.says_how_vus_run() => {
                     *value = options.vus.map_or(Value::Null, Value::from);
                 }
-                "scenarios" => {
-                    let scenarios = consolidated.iter().find(|(known, _)| known == name);
-                    *value = scenarios.map_or(Value::Null, |(_, value)| value.clone());
-                }
-                "summaryTrendStats" => {
-                    let stats = configuration.summary_trend_stats.iter();
-                    *value = stats.map(|stat| stat.name()).collect();
-                }
-                "systemTags" => {
-                    *value = configuration.system_tags.iter().map(|tag| tag.name()).collect();
+                "scenarios" | "summaryTrendStats" | "systemTags" => {
+                    let whole = consolidated.iter().find(|(known, _)| known == name);
+                    *value = whole.map_or(Value::Null, |(_, value)| value.clone());
                 }
                 _ => {}
             }

@@ -170,7 +170,7 @@ fn variables() {
     for (name, here) in facts("variable") {
         let is_read = asked.contains(name);
         let set = name.replace('*', "X");
-        let lines = absent::variables(&[set.clone()], &outputs);
+        let lines = absent::variables(std::slice::from_ref(&set), &outputs);
         let is_warned = lines.iter().any(|line| line.contains(&set));
         let want = match here {
             "understood" | "refused" => (true, false),

@@ -2,8 +2,7 @@
 //! environment. Each is refused or warned of, with the reason and what to do, so that no test
 //! silently does less than it says.
 //!
-//! What is here is a fact of k6; whether all of its names are known is tested against a list of
-//! them, `names.csv`.
+//! The names are k6's. The command line's tests compare them with a list of all names of k6.
 
 use super::exit::{ExitCode, Refused};
 use super::options::shortened;

@@ -177,12 +177,16 @@ impl Configuration {
     }
 
     /// The options as `exec.test.options` shows them: what says in short how VUs run is among the
-    /// scenarios.
+    /// scenarios, and lists that have a default are there.
     #[must_use]
     pub fn consolidated(&self) -> Options {
         let (vus, iterations, duration, stages) = (None, None, None, None);
-        let scenarios = Some(self.drafts.clone());
-        Options { vus, iterations, duration, stages, scenarios, ..self.options.clone() }
+        let mut options = Options { vus, iterations, duration, stages, ..self.options.clone() };
+        options.scenarios = Some(self.drafts.clone());
+        options.dns.get_or_insert_default();
+        options.summary_trend_stats = Some(self.summary_trend_stats.clone());
+        options.system_tags = Some(self.system_tags.clone());
+        options
     }
 
     /// Checks that the script exports the functions that its scenarios call.

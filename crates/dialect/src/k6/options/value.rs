@@ -43,8 +43,8 @@ impl std::fmt::Display for Ns {
     }
 }
 
-/// The value of a field; `None` without it, and for `null`. As Go reads JSON, a name may stand there
-/// in other letter case, and the exact one comes first.
+/// The value of a field; `None` without it, and for `null`. As Go reads JSON, the name may be in
+/// other letter case, and the exact one comes first.
 pub(in crate::k6) fn field<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     let folded = || fields.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
     let value = fields.get(name).or_else(|| folded().map(|(_, value)| value));

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{Part, Values, path};
 
-/// Groups with their checks, all metrics, and what else is in the data of `handleSummary`, as that
-/// function has left them: `options` and `state` apart, with lists by name, and with thresholds that
-/// say whether they failed.
+/// Groups with their checks, all metrics, and all else in the data of `handleSummary`, as that
+/// function has left them, but for `options` and `state`. Lists are objects by name here, and
+/// thresholds say whether they failed.
 #[must_use]
 pub fn export(data: &Value) -> String {
     let mut document = data.clone();
