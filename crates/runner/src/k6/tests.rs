@@ -286,7 +286,9 @@ fn a_test_is_checked_before_it_is_run() {
         ("import './no.js'".to_owned(), 107, "no such file"),
         ("export const options = 1;".to_owned() + run, 104, "are not an object"),
         ("export const options = { vus: -1 };".to_owned() + run, 104, "vus is -1"),
-        ("export const options = {};".to_owned(), 104, "calls 'default'"),
+        ("export const options = {};".to_owned(), 255, "exports no functions"),
+        ("module.exports = function () {};".to_owned(), 255, "exports no functions"),
+        ("export function other() {}".to_owned(), 104, "calls 'default'"),
         ("export const options = { paused: true };".to_owned() + run, 104, "nothing could resume"),
         (
             format!("export const options = {{ thresholds: {{ no: ['count>1'] }} }}; {run}"),

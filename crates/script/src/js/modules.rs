@@ -128,7 +128,10 @@ fn instantiate(context: Context<'_>, path: &str, module: &Module) -> Result<Load
             let exports = require_file(context, path)?;
             let default =
                 if exports.is_object() { exports.get(DEFAULT)? } else { context.undefined() };
-            let default = if default.is_undefined() { exports.clone() } else { default };
+            // The main script exports what its object has, and is no function itself.
+            let is_main = context.inner().shared.main.as_str() == path;
+            let stands_in = default.is_undefined() && !is_main;
+            let default = if stands_in { exports.clone() } else { default };
             synthetic(context, &file_name(path), &exports, &default)
         }
         Module::Json(text) => {
