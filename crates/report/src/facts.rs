@@ -5,6 +5,7 @@ pub(crate) use crate::tail::{FEW_BEYOND, Tail};
 use plimsoll_core::RunResult;
 pub use plimsoll_core::clock::Clock;
 use plimsoll_core::plan::{Body, Draft, Endpoint, HttpVersion, Order, TargetFile, VuPlan};
+pub(crate) use plimsoll_core::printable::{is_harmful, printable};
 use plimsoll_core::result::{Gate, Outcome};
 use plimsoll_core::schedule::{Arrival, Profile};
 pub(crate) use plimsoll_core::units::counted;
@@ -306,18 +307,6 @@ pub(crate) fn incomplete_words(result: &RunResult) -> Vec<String> {
     .filter(|(count, _)| *count > 0)
     .map(|(count, word)| format!("{} {word}", format_count(*count)))
     .collect()
-}
-
-/// Everything a terminal or a page could take for something other than text, replaced: control
-/// characters, escapes, and the marks that reverse the direction of writing.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
-}
-
-/// Whether a terminal or a page could take a character for something other than text.
-pub(crate) fn is_harmful(c: char) -> bool {
-    let invisible = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2060}'..='\u{206f}'];
-    c.is_control() || c == '\u{feff}' || invisible.iter().any(|range| range.contains(&c))
 }
 
 #[cfg(test)]
