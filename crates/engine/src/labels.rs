@@ -1,12 +1,17 @@
 //! What the numbers stand for by which a source knows its tags and its groups: the source is asked
 //! for each once, and records go by numbers from then on.
 //!
-//! Both are bounded. Beyond that, tags are folded and groups are one, called `others`.
+//! Names and values are shown as [`Masks`] say. Both are bounded. Beyond that, tags are folded and groups are one, called `others`.
+
+use std::sync::Arc;
 
 use plimsoll_core::metric::{
     GROUP_DURATION, MetricId, Metrics, Registry, TAG_SETS_MAX, Tags, TagsId,
 };
 use plimsoll_core::part::Part;
+use plimsoll_core::secret::Masks;
+
+use crate::vu::Names;
 
 /// Groups beyond these are one.
 const GROUPS_MAX: usize = TAG_SETS_MAX - 1;
@@ -32,15 +37,31 @@ pub(crate) struct Labels {
     groups: Vec<Option<Group>>,
     /// All groups beyond the limit, once there is one.
     others: Option<Group>,
+    /// What of names and of values is not shown.
+    masks: Masks,
+    /// The names that groups may have, where all of a run share them.
+    names: Option<Arc<Names>>,
     /// The metric of the times that users were in groups, where the source has declared it.
     pub group_duration: Option<MetricId>,
 }
 
 impl Labels {
     /// None yet, of a source that has declared these metrics.
-    pub(crate) fn new(declared: &Registry) -> Self {
+    pub(crate) fn new(declared: &Registry, masks: &Masks) -> Self {
         let group_duration = declared.find(GROUP_DURATION).map(|(metric, _)| metric);
-        Self { tags: Vec::new(), groups: Vec::new(), others: None, group_duration }
+        Self {
+            tags: Vec::new(),
+            groups: Vec::new(),
+            others: None,
+            masks: masks.clone(),
+            names: None,
+            group_duration,
+        }
+    }
+
+    /// The same, whose groups share their names with others.
+    pub(crate) fn sharing(self, names: &Arc<Names>) -> Self {
+        Self { names: Some(Arc::clone(names)), ..self }
     }
 
     /// The number that a set of tags has among the metrics. `name` is asked for it the first time.
@@ -55,7 +76,9 @@ impl Labels {
             Some(Some(known)) => *known,
             _ if number as usize >= TAG_SETS_MAX => TagsId::FOLDED,
             _ => {
-                let id = intern(&name(number), metrics);
+                let tags = name(number);
+                let shown = tags.pairs().map(|(tag, value)| (tag, self.masks.tag(tag, value)));
+                let id = intern(&shown.collect(), metrics);
                 put(&mut self.tags, number, id);
                 id
             }
@@ -77,7 +100,12 @@ impl Labels {
                 *self.others.get_or_insert_with(|| group(OTHERS, parts, metrics))
             }
             _ => {
-                let group = group(&name(number), parts, metrics);
+                let name = self.masks.label(&name(number));
+                let is_told_apart = self.names.as_ref().is_none_or(|names| names.admits(&name));
+                let group = match is_told_apart {
+                    true => group(&name, parts, metrics),
+                    false => *self.others.get_or_insert_with(|| group(OTHERS, parts, metrics)),
+                };
                 put(&mut self.groups, number, group);
                 group
             }
@@ -110,15 +138,13 @@ fn put<T: Clone>(known: &mut Vec<Option<T>>, number: u32, value: T) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     #[test]
     fn each_number_is_asked_for_once_and_what_is_beyond_the_limit_is_one() {
         let registry = Arc::new(Registry::default());
         let (mut metrics, mut parts) = (Metrics::new(&registry), Vec::new());
-        let mut labels = Labels::new(&registry);
+        let mut labels = Labels::new(&registry, &Masks::default());
         let mut asked = Vec::new();
         let most = GROUPS_MAX as u32;
         for number in [3, 0, 3, most, most + 7, 0] {

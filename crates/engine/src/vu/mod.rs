@@ -30,11 +30,12 @@ pub use cast::{
 };
 pub use controls::{Controls, RoleProgress};
 pub use pace::Pace;
+pub(crate) use recording::Names;
 pub use recording::{Recorded, Recorders, Recording, Seconds, Testimony, Witness, result};
 pub use run::{Ended, Prepared, VuError, prepare};
 pub use schemas::schemas;
 pub use solo::{Errand, Returned, call};
 pub use tally::{
-    CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, SocketEvent, SocketTold,
-    Tally, TaskEnded,
+    CallEvent, CallTold, IterationEnded, Outcome, Place, RequestBegun, RequestEnded, Shortage,
+    SocketEvent, SocketTold, Tally, TaskEnded,
 };

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use plimsoll_core::RunResult;
-use plimsoll_core::confidence;
 use plimsoll_core::gate::{self, AbortWatch};
 use plimsoll_core::live::LiveFigures;
 use plimsoll_core::metric::{CustomMetric, GROUP_DURATION};
@@ -67,7 +66,8 @@ impl Test {
         let _socket = beside.control.map(open).transpose()?;
         let sampler = beside.monitor.map(|subject| watch(subject, run)).transpose()?;
         let cast = self.cast()?;
-        let (recorders, mut seconds) = Recorders::new(&cast, run.masks.clone());
+        let notes_waiting = !planned.conditions.is_empty();
+        let (recorders, mut seconds) = Recorders::new(&cast, run.masks.clone(), notes_waiting);
         let mut course = Course {
             handle,
             live: &live,
@@ -95,7 +95,7 @@ impl Test {
         result.target = target;
         result.aborted = by_condition.or_else(|| gates::aborted(&ran, handle.cause()));
         result.gates = gate::judge(&run.gates, &result).map_err(RunnerError::from)?;
-        let of_script = gates::gates(&ran, &run.masks, &confidence::doubts(&result.loader.causes));
+        let of_script = gates::gates(&ran, &run.masks, &result);
         result.gates.extend(of_script);
         leave_out_unused(&mut result);
         for scenario in &mut result.scenarios {
