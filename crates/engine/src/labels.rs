@@ -30,6 +30,13 @@ pub(crate) struct Group {
     pub tags: TagsId,
 }
 
+/// The names of groups and the sets of tags that all of a run tell apart.
+#[derive(Debug, Clone)]
+pub(crate) struct ToldApart {
+    pub groups: Arc<Names>,
+    pub tags: Arc<Names>,
+}
+
 /// The tags and groups that a source has named so far, by its numbers.
 #[derive(Debug)]
 pub(crate) struct Labels {
@@ -39,8 +46,8 @@ pub(crate) struct Labels {
     others: Option<Group>,
     /// What of names and of values is not shown.
     masks: Masks,
-    /// The names that groups may have, where all of a run share them.
-    names: Option<Arc<Names>>,
+    /// What is told apart, where all of a run share that.
+    told_apart: Option<ToldApart>,
     /// The metric of the times that users were in groups, where the source has declared it.
     pub group_duration: Option<MetricId>,
 }
@@ -54,14 +61,14 @@ impl Labels {
             groups: Vec::new(),
             others: None,
             masks: masks.clone(),
-            names: None,
+            told_apart: None,
             group_duration,
         }
     }
 
-    /// The same, whose groups share their names with others.
-    pub(crate) fn sharing(self, names: &Arc<Names>) -> Self {
-        Self { names: Some(Arc::clone(names)), ..self }
+    /// The same, that share with others what is told apart.
+    pub(crate) fn sharing(self, told_apart: &ToldApart) -> Self {
+        Self { told_apart: Some(told_apart.clone()), ..self }
     }
 
     /// The number that a set of tags has among the metrics. `name` is asked for it the first time.
@@ -78,7 +85,10 @@ impl Labels {
             _ => {
                 let tags = name(number);
                 let shown = tags.pairs().map(|(tag, value)| (tag, self.masks.tag(tag, value)));
-                let id = intern(&shown.collect(), metrics);
+                let shown: Tags = shown.collect();
+                let names = self.told_apart.as_ref().map(|all| &all.tags);
+                let is_told_apart = names.is_none_or(|names| names.admits(&format!("{shown:?}")));
+                let id = if is_told_apart { intern(&shown, metrics) } else { TagsId::FOLDED };
                 put(&mut self.tags, number, id);
                 id
             }
@@ -101,7 +111,8 @@ impl Labels {
             }
             _ => {
                 let name = self.masks.label(&name(number));
-                let is_told_apart = self.names.as_ref().is_none_or(|names| names.admits(&name));
+                let names = self.told_apart.as_ref().map(|all| &all.groups);
+                let is_told_apart = names.is_none_or(|names| names.admits(&name));
                 let group = match is_told_apart {
                     true => group(&name, parts, metrics),
                     false => *self.others.get_or_insert_with(|| group(OTHERS, parts, metrics)),

@@ -166,3 +166,62 @@ pub(super) fn aborted(ran: &Ran, cause: Option<ExitCode>) -> Option<String> {
     let ending = ran.endings.iter().find(|ending| ending.code == cause)?;
     Some(ending.what.clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::iterations::Iterations;
+    use plimsoll_core::plan::{Draft, Endpoint};
+    use plimsoll_dialect::k6::metrics::Registry;
+    use plimsoll_dialect::k6::threshold::ThresholdText;
+
+    use super::*;
+
+    /// A run that had 1000 iterations to start and lost 2 % of its time.
+    fn run(code: &str, verdict: Verdict) -> RunResult {
+        let endpoint = Endpoint {
+            scheme: String::new(),
+            host: String::new(),
+            port: 0,
+            path: String::new().into(),
+        };
+        let mut result = plimsoll_engine::not_carried_out(&Draft::new(endpoint), "");
+        result.iterations = Some(Iterations { scheduled: 1000, ..Iterations::default() });
+        result.loader.lost_share = Some(0.02);
+        result.loader.causes = vec![Cause::new(verdict, code, String::new())];
+        result
+    }
+
+    #[test]
+    fn iterations_that_the_tester_may_have_dropped_fail_no_threshold() {
+        let mut registry = Registry::default();
+        let (whole, part) = (DROPPED, "dropped_iterations{scenario:a}");
+        for (name, dropped, (code, verdict), text, want) in [
+            (whole, 30, ("paused", Verdict::Suspect), "count<10", Outcome::Undecided),
+            (part, 30, ("paused", Verdict::Suspect), "count<10", Outcome::Undecided),
+            (whole, 30, ("throttled", Verdict::Invalid), "count==0", Outcome::Undecided),
+            (whole, 30, ("paused", Verdict::Suspect), "rate<1", Outcome::Undecided),
+            // It cannot have been as many.
+            (whole, 300, ("paused", Verdict::Suspect), "count<10", Outcome::Fail),
+            (whole, 5, ("paused", Verdict::Suspect), "count<10", Outcome::Pass),
+            // Too few VUs, and what is only worth knowing, are no standstills.
+            (whole, 30, ("vus", Verdict::Suspect), "count<10", Outcome::Fail),
+            (whole, 30, ("paused", Verdict::Valid), "count<10", Outcome::Fail),
+        ] {
+            let id = registry.select(name).expect("a metric");
+            let text = ThresholdText {
+                source: text.to_owned(),
+                abort_on_fail: false,
+                delay_abort_eval: None,
+            };
+            let threshold = Threshold::parse(&text).expect("a threshold");
+            let mut sink = Sink::new(Kind::Counter);
+            sink.add(f64::from(dropped));
+            let result = run(code, verdict);
+            let doubts = confidence::doubts(&result.loader.causes);
+            let metric = registry.get(id);
+            let run_ns = 10_000_000_000;
+            let judged = Judged::of(metric, &threshold, &sink, run_ns, &result, &doubts);
+            assert_eq!(judged.outcome(), want, "{name} {dropped} {code} {text:?}");
+        }
+    }
+}

@@ -28,10 +28,12 @@ use super::tally::{
     CallTold, IterationEnded, Place, RequestBegun, RequestEnded, Shortage, SocketTold, Tally,
     TaskEnded,
 };
+use crate::labels::ToldApart;
 use crate::observer::CpuUse;
 use role::{RoleBook, RoleTerms};
 use seconds::Line;
 
+use names::Most;
 pub(crate) use names::Names;
 pub use outcome::{Recorded, Testimony, Witness, result};
 pub use seconds::Seconds;
@@ -43,7 +45,7 @@ struct Shared {
     pub group_duration: Option<MetricId>,
     pub masks: Masks,
     pub endpoints: Arc<Names>,
-    pub groups: Arc<Names>,
+    pub told_apart: ToldApart,
     pub roles: Vec<RoleTerms>,
 }
 
@@ -75,10 +77,17 @@ impl Recorders {
             .collect();
         let starts_ns: Vec<u64> = roles.iter().map(|role| role.start_ns).collect();
         let (sender, seconds) = seconds::channel(&starts_ns, cast.workers.max(1));
-        let names = || Arc::new(Names::new(cast.workers as usize, roles.len()));
-        let (endpoints, groups) = (names(), names());
-        let shared =
-            Shared { metrics: Arc::new(metrics), group_duration, masks, endpoints, groups, roles };
+        let names = |most| Arc::new(Names::new(most, cast.workers as usize, roles.len()));
+        let told_apart = ToldApart { groups: names(Most::PARTS), tags: names(Most::TAGS) };
+        let endpoints = names(Most::PARTS);
+        let shared = Shared {
+            metrics: Arc::new(metrics),
+            group_duration,
+            masks,
+            endpoints,
+            told_apart,
+            roles,
+        };
         (Self { shared: Arc::new(shared), sender }, seconds)
     }
 

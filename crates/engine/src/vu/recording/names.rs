@@ -1,20 +1,31 @@
-//! The names under which a run tells requests apart: of endpoints, and of groups.
+//! The names under which a run tells requests and values apart: of endpoints, of groups, and of sets
+//! of tags.
 //!
 //! Each name takes memory for its times on each worker and for each scenario, so all of those share
 //! one limit. They share the names too: a name is told apart everywhere or nowhere, so that its
-//! figures are of all its requests. Who comes first is told apart; the rest is one, called `others`.
+//! figures are of all its requests. Who comes first is told apart; the rest is one, called `others`, and has no
+//! tags.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The most names.
-const NAMES_MAX: usize = 200;
+use plimsoll_core::metric::TAG_SETS_MAX;
 
-/// How often all names together may be on all workers and for all scenarios.
-const PARTS_MAX: usize = 1600;
+/// How many names there may be of one kind.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Most {
+    /// How often all of them together may be on all workers and for all scenarios.
+    everywhere: usize,
+    /// Names that there are in any case, and the most of them.
+    names: [usize; 2],
+}
 
-/// Names that there are in any case.
-const NAMES_MIN: usize = 8;
+impl Most {
+    /// Of endpoints, and of groups.
+    pub(super) const PARTS: Self = Self { everywhere: 1600, names: [8, 200] };
+    /// Of sets of tags, which take less memory.
+    pub(super) const TAGS: Self = Self { everywhere: 4000, names: [20, TAG_SETS_MAX] };
+}
 
 /// See the head of this module.
 #[derive(Debug)]
@@ -26,11 +37,12 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// For this number of workers and scenarios.
-    pub(crate) fn new(workers: usize, scenarios: usize) -> Self {
-        let names_max = PARTS_MAX / (workers * scenarios).max(1);
+    /// Of a kind, for this number of workers and scenarios.
+    pub(super) fn new(most: Most, workers: usize, scenarios: usize) -> Self {
+        let [least, greatest] = most.names;
+        let names_max = most.everywhere / (workers * scenarios).max(1);
         Self {
-            names_max: names_max.clamp(NAMES_MIN, NAMES_MAX),
+            names_max: names_max.clamp(least, greatest),
             known: Mutex::default(),
             full: OnceLock::new(),
         }
@@ -59,12 +71,19 @@ mod tests {
 
     #[test]
     fn names_are_bounded_for_all_workers_and_scenarios_together() {
-        for (workers, scenarios, want) in
-            [(1, 1, 200), (2, 1, 200), (8, 1, 200), (8, 4, 50), (64, 9, NAMES_MIN)]
-        {
-            let names = Names::new(workers, scenarios);
-            let count = (0..300).filter(|number| names.admits(&number.to_string())).count();
-            assert_eq!(count, want, "{workers} {scenarios}");
+        let (parts, tags) = (Most::PARTS, Most::TAGS);
+        for (most, workers, scenarios, want) in [
+            (parts, 1, 1, 200),
+            (parts, 8, 1, 200),
+            (parts, 8, 4, 50),
+            (parts, 64, 9, 8),
+            (tags, 4, 1, 1000),
+            (tags, 8, 4, 125),
+            (tags, 64, 9, 20),
+        ] {
+            let names = Names::new(most, workers, scenarios);
+            let count = (0..1300).filter(|number| names.admits(&number.to_string())).count();
+            assert_eq!(count, want, "{most:?} {workers} {scenarios}");
             assert!(names.admits("7"), "who is known stays so");
             assert!(!names.admits("another"));
         }

@@ -86,7 +86,7 @@ impl RoleBook {
             terms,
             observer: Observer::new(false, cpu, &shared.metrics, terms.start_ns),
             iterations: Iterations::default(),
-            labels: Labels::new(&shared.metrics, &shared.masks).sharing(&shared.groups),
+            labels: Labels::new(&shared.metrics, &shared.masks).sharing(&shared.told_apart),
             endpoints: Endpoints::of(&shared.endpoints),
             timetable: Timetable { start_ns: 0, measured_ns: u64::MAX, stop_ns: u64::MAX },
             has_begun: false,
@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     fn endpoints_have_an_end_and_the_rest_is_one() {
-        let names = Names::new(8, 4);
+        let names = Names::new(crate::vu::recording::Most::PARTS, 8, 4);
         let [mut parts, mut of_another] = [const { Vec::new() }; 2];
         for number in 0..55 {
             part_of(&number.to_string(), &names, &mut parts);
