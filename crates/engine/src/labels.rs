@@ -1,9 +1,8 @@
 //! What the numbers stand for by which a source knows its tags and its groups: the source is asked
 //! for each once, and records go by numbers from then on.
 //!
-//! Names and values are shown as [`Masks`] say. Both are bounded. Beyond that, tags are folded and groups are one, called `others`.
-
-use std::sync::Arc;
+//! Names and values are shown as [`Masks`] say. Both are bounded. Beyond that, tags are folded and
+//! groups are one, called `others`.
 
 use plimsoll_core::metric::{
     GROUP_DURATION, MetricId, Metrics, Registry, TAG_SETS_MAX, Tags, TagsId,
@@ -11,7 +10,7 @@ use plimsoll_core::metric::{
 use plimsoll_core::part::Part;
 use plimsoll_core::secret::Masks;
 
-use crate::vu::Names;
+use crate::told_apart::ToldApart;
 
 /// Groups beyond these are one.
 const GROUPS_MAX: usize = TAG_SETS_MAX - 1;
@@ -28,13 +27,6 @@ pub(crate) struct Group {
     pub part: u16,
     /// The tags of its durations.
     pub tags: TagsId,
-}
-
-/// The names of groups and the sets of tags that all of a run tell apart.
-#[derive(Debug, Clone)]
-pub(crate) struct ToldApart {
-    pub groups: Arc<Names>,
-    pub tags: Arc<Names>,
 }
 
 /// The tags and groups that a source has named so far, by its numbers.
@@ -149,6 +141,8 @@ fn put<T: Clone>(known: &mut Vec<Option<T>>, number: u32, value: T) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]

@@ -43,8 +43,8 @@ impl CpuUse {
         }
     }
 
-    /// What was used since an earlier look. A process without a file left cannot read all of it, and
-    /// sees 0 instead.
+    /// What was used since an earlier look. A process without a file left cannot read all of it,
+    /// and sees 0 instead.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         let since = u64::saturating_sub;
         Self {

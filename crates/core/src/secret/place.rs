@@ -78,8 +78,8 @@ impl Masks {
         None
     }
 
-    /// A name that a script makes up, of an endpoint, a group or a check: it may be a URL or a path,
-    /// or have fields in it.
+    /// A name that a script makes up, of an endpoint, a group or a check: it may be a URL or a
+    /// path, or have fields in it.
     #[must_use]
     pub fn label(&self, text: &str) -> String {
         if self.shows_all { text.to_owned() } else { self.nested(&self.url(text), 0) }

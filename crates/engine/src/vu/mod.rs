@@ -30,7 +30,6 @@ pub use cast::{
 };
 pub use controls::{Controls, RoleProgress};
 pub use pace::Pace;
-pub(crate) use recording::Names;
 pub use recording::{Recorded, Recorders, Recording, Seconds, Testimony, Witness, result};
 pub use run::{Ended, Prepared, VuError, prepare};
 pub use schemas::schemas;

@@ -18,6 +18,7 @@ use plimsoll_engine::vu::{
 use plimsoll_script::js::{self, Failure, Sample};
 
 use super::account::Account;
+use super::given_up::given_up;
 use super::load::ScriptMetrics;
 use super::news::{BATCH_POINTS, Lines, LogLine, Point, Points};
 use super::sets::{Key, Set, Sets};
@@ -342,27 +343,6 @@ fn parts(path: &str) -> (&str, &str) {
 fn said(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
-
-/// Which of a request's values are lower bounds, by bits, because it has no whole response: the
-/// times of what went on when it was given up, and of what was to follow.
-fn given_up(ended: &RequestEnded<'_>) -> u16 {
-    /// `http_req_duration`, `http_req_waiting` and `http_req_receiving`.
-    const RESPONSE: u16 = 1 << 1 | 1 << 6 | 1 << 7;
-    /// `http_req_blocked`, `http_req_connecting`, `http_req_tls_handshaking` and
-    /// `http_req_sending`.
-    const OPENING: u16 = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5;
-    // A body that cannot be decoded is there.
-    if ended.status > 0 || ended.error_code == UNDECODED {
-        return 0;
-    }
-    match ended.timings.duration_ns() {
-        0 => RESPONSE | OPENING,
-        _ => RESPONSE,
-    }
-}
-
-/// The number of k6 for a body that cannot be decoded.
-const UNDECODED: u16 = 1701;
 
 fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6

@@ -114,8 +114,8 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// How many iterations the tester's own standstills can have dropped: those that were due meanwhile,
-/// and as many after them, which found the VUs taken by those.
+/// How many iterations the tester's own standstills can have dropped: those that were due
+/// meanwhile, and as many after them, which found the VUs taken by those.
 fn by_tester(result: &RunResult) -> f64 {
     let is_slow = |cause: &Cause| cause.verdict != Verdict::Valid && is_about_pace(&cause.code);
     let lost_share = result.loader.lost_share.unwrap_or(0.0);

@@ -9,7 +9,6 @@
 //! WebSockets are only counted, so that the verdict can say that the figures leave them out.
 
 mod fault;
-mod names;
 mod outcome;
 mod role;
 mod seconds;
@@ -28,13 +27,11 @@ use super::tally::{
     CallTold, IterationEnded, Place, RequestBegun, RequestEnded, Shortage, SocketTold, Tally,
     TaskEnded,
 };
-use crate::labels::ToldApart;
 use crate::observer::CpuUse;
+use crate::told_apart::{Most, Names, ToldApart};
 use role::{RoleBook, RoleTerms};
 use seconds::Line;
 
-use names::Most;
-pub(crate) use names::Names;
 pub use outcome::{Recorded, Testimony, Witness, result};
 pub use seconds::Seconds;
 

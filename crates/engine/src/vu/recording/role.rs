@@ -17,11 +17,12 @@ use plimsoll_core::secret::Masks;
 use plimsoll_io::Address;
 use plimsoll_script::js::Sample;
 
+use super::Shared;
 use super::fault::outcome;
-use super::{Names, Shared};
 use crate::admission::Timetable;
 use crate::labels::Labels;
 use crate::observer::{CpuUse, Observer};
+use crate::told_apart::Names;
 use crate::vu::tally::{
     CallEvent, IterationEnded, Outcome, Place, RequestBegun, RequestEnded, Shortage, SocketEvent,
     SocketTold,
@@ -456,7 +457,7 @@ mod tests {
 
     #[test]
     fn endpoints_have_an_end_and_the_rest_is_one() {
-        let names = Names::new(crate::vu::recording::Most::PARTS, 8, 4);
+        let names = Names::new(crate::told_apart::Most::PARTS, 8, 4);
         let [mut parts, mut of_another] = [const { Vec::new() }; 2];
         for number in 0..55 {
             part_of(&number.to_string(), &names, &mut parts);

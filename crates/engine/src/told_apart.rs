@@ -1,19 +1,19 @@
-//! The names under which a run tells requests and values apart: of endpoints, of groups, and of sets
-//! of tags.
+//! The names under which a run of scripts tells requests and values apart: of endpoints, of groups,
+//! and of sets of tags.
 //!
 //! Each name takes memory for its times on each worker and for each scenario, so all of those share
 //! one limit. They share the names too: a name is told apart everywhere or nowhere, so that its
-//! figures are of all its requests. Who comes first is told apart; the rest is one, called `others`, and has no
-//! tags.
+//! figures are of all its requests. Who comes first is told apart; the rest is one, called
+//! `others`, and has no tags.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use plimsoll_core::metric::TAG_SETS_MAX;
 
 /// How many names there may be of one kind.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Most {
+pub(crate) struct Most {
     /// How often all of them together may be on all workers and for all scenarios.
     everywhere: usize,
     /// Names that there are in any case, and the most of them.
@@ -22,9 +22,16 @@ pub(super) struct Most {
 
 impl Most {
     /// Of endpoints, and of groups.
-    pub(super) const PARTS: Self = Self { everywhere: 1600, names: [8, 200] };
+    pub(crate) const PARTS: Self = Self { everywhere: 1600, names: [8, 200] };
     /// Of sets of tags, which take less memory.
-    pub(super) const TAGS: Self = Self { everywhere: 4000, names: [20, TAG_SETS_MAX] };
+    pub(crate) const TAGS: Self = Self { everywhere: 4000, names: [20, TAG_SETS_MAX] };
+}
+
+/// The names of groups and the sets of tags that all of a run tell apart.
+#[derive(Debug, Clone)]
+pub(crate) struct ToldApart {
+    pub groups: Arc<Names>,
+    pub tags: Arc<Names>,
 }
 
 /// See the head of this module.
@@ -32,13 +39,13 @@ impl Most {
 pub(crate) struct Names {
     names_max: usize,
     known: Mutex<HashSet<String>>,
-    /// All of them, once there are no more: nobody has to wait for anybody then.
+    /// All of them, once there are no more: workers need not wait for each other then.
     full: OnceLock<HashSet<String>>,
 }
 
 impl Names {
     /// Of a kind, for this number of workers and scenarios.
-    pub(super) fn new(most: Most, workers: usize, scenarios: usize) -> Self {
+    pub(crate) fn new(most: Most, workers: usize, scenarios: usize) -> Self {
         let [least, greatest] = most.names;
         let names_max = most.everywhere / (workers * scenarios).max(1);
         Self {
