@@ -34,6 +34,7 @@ pub mod outcome;
 pub mod part;
 pub mod phase;
 pub mod plan;
+pub mod printable;
 pub mod protocol;
 pub mod pushed;
 pub mod random;

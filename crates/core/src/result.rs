@@ -74,6 +74,10 @@ pub struct Rate {
     /// Of those, as expected.
     #[serde(default)]
     pub good: Option<u64>,
+    /// Requests that became due after the window, redirects left out: what a script's iterations
+    /// ask for in the time that they have to end. They are not offered within it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub due_after: u64,
     /// Changes of the target rate while the run went on.
     #[serde(default)]
     pub changes: Vec<RateChange>,
@@ -83,6 +87,10 @@ pub struct Rate {
     /// When the last response was complete.
     #[serde(rename = "answered_s", with = "crate::serde_units::from_ns")]
     pub answered_ns: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A change of the target rate while a run went on.
@@ -410,7 +418,7 @@ impl RunResult {
         let apart = |count: u64| count.saturating_sub(self.ledger.redirects);
         let completed = apart(self.ledger.completed);
         let (responses, good) = (responses.map(apart), good.map(apart));
-        let slots = apart(self.ledger.scheduled);
+        let slots = apart(self.ledger.scheduled).saturating_sub(self.rate.due_after);
         self.rate.offered_rps = per_second(slots, window_ns);
         // Documents of before the count have only this.
         let over_all = || per_second(completed, answered_ns.max(window_ns));
@@ -435,6 +443,7 @@ impl RunResult {
         let sum = |mine: Option<u64>, theirs: Option<u64>| Some(mine? + theirs?);
         self.rate.responses = sum(self.rate.responses, other.rate.responses);
         self.rate.good = sum(self.rate.good, other.rate.good);
+        self.rate.due_after += other.rate.due_after;
         self.rate.target_rps = match (self.rate.target_rps, other.rate.target_rps) {
             (Some(a), Some(b)) => Some(a + b),
             _ => None,

@@ -142,7 +142,7 @@ impl RunError {
 }
 
 /// The stable names of the operating system's errors.
-const KINDS: [(io::ErrorKind, &str); 8] = [
+const KINDS: [(io::ErrorKind, &str); 9] = [
     (io::ErrorKind::ConnectionRefused, "refused"),
     (io::ErrorKind::ConnectionReset, "reset"),
     (io::ErrorKind::ConnectionAborted, "aborted"),
@@ -151,6 +151,8 @@ const KINDS: [(io::ErrorKind, &str); 8] = [
     (io::ErrorKind::HostUnreachable, "unreachable"),
     (io::ErrorKind::NetworkUnreachable, "unreachable"),
     (io::ErrorKind::AddrNotAvailable, NO_PORTS),
+    // A client that is bound to an address of its own is told this where the ports have run out.
+    (io::ErrorKind::AddrInUse, NO_PORTS),
 ];
 
 /// The stable name of an operating system error, for results.
@@ -227,7 +229,9 @@ mod tests {
 
     #[test]
     fn errors_of_the_system_have_names() {
-        for (number, want) in [(111, "refused"), (99, NO_PORTS), (24, NO_FILES), (5, OTHER)] {
+        for (number, want) in
+            [(111, "refused"), (99, NO_PORTS), (98, NO_PORTS), (24, NO_FILES), (5, OTHER)]
+        {
             assert_eq!(kind(OsError(number)), want, "{number}");
         }
     }

@@ -1,12 +1,16 @@
 //! What the numbers stand for by which a source knows its tags and its groups: the source is asked
 //! for each once, and records go by numbers from then on.
 //!
-//! Both are bounded. Beyond that, tags are folded and groups are one, called `others`.
+//! Names and values are shown as [`Masks`] say. Both are bounded. Beyond that, tags are folded and
+//! groups are one, called `others`.
 
 use plimsoll_core::metric::{
     GROUP_DURATION, MetricId, Metrics, Registry, TAG_SETS_MAX, Tags, TagsId,
 };
 use plimsoll_core::part::Part;
+use plimsoll_core::secret::Masks;
+
+use crate::told_apart::ToldApart;
 
 /// Groups beyond these are one.
 const GROUPS_MAX: usize = TAG_SETS_MAX - 1;
@@ -32,15 +36,31 @@ pub(crate) struct Labels {
     groups: Vec<Option<Group>>,
     /// All groups beyond the limit, once there is one.
     others: Option<Group>,
+    /// What of names and of values is not shown.
+    masks: Masks,
+    /// What is told apart, where all of a run share that.
+    told_apart: Option<ToldApart>,
     /// The metric of the times that users were in groups, where the source has declared it.
     pub group_duration: Option<MetricId>,
 }
 
 impl Labels {
     /// None yet, of a source that has declared these metrics.
-    pub(crate) fn new(declared: &Registry) -> Self {
+    pub(crate) fn new(declared: &Registry, masks: &Masks) -> Self {
         let group_duration = declared.find(GROUP_DURATION).map(|(metric, _)| metric);
-        Self { tags: Vec::new(), groups: Vec::new(), others: None, group_duration }
+        Self {
+            tags: Vec::new(),
+            groups: Vec::new(),
+            others: None,
+            masks: masks.clone(),
+            told_apart: None,
+            group_duration,
+        }
+    }
+
+    /// The same, that share with others what is told apart.
+    pub(crate) fn sharing(self, told_apart: &ToldApart) -> Self {
+        Self { told_apart: Some(told_apart.clone()), ..self }
     }
 
     /// The number that a set of tags has among the metrics. `name` is asked for it the first time.
@@ -55,7 +75,12 @@ impl Labels {
             Some(Some(known)) => *known,
             _ if number as usize >= TAG_SETS_MAX => TagsId::FOLDED,
             _ => {
-                let id = intern(&name(number), metrics);
+                let tags = name(number);
+                let shown = tags.pairs().map(|(tag, value)| (tag, self.masks.tag(tag, value)));
+                let shown: Tags = shown.collect();
+                let names = self.told_apart.as_ref().map(|all| &all.tags);
+                let is_told_apart = names.is_none_or(|names| names.admits(&format!("{shown:?}")));
+                let id = if is_told_apart { intern(&shown, metrics) } else { TagsId::FOLDED };
                 put(&mut self.tags, number, id);
                 id
             }
@@ -77,7 +102,13 @@ impl Labels {
                 *self.others.get_or_insert_with(|| group(OTHERS, parts, metrics))
             }
             _ => {
-                let group = group(&name(number), parts, metrics);
+                let name = self.masks.label(&name(number));
+                let names = self.told_apart.as_ref().map(|all| &all.groups);
+                let is_told_apart = names.is_none_or(|names| names.admits(&name));
+                let group = match is_told_apart {
+                    true => group(&name, parts, metrics),
+                    false => *self.others.get_or_insert_with(|| group(OTHERS, parts, metrics)),
+                };
                 put(&mut self.groups, number, group);
                 group
             }
@@ -118,7 +149,7 @@ mod tests {
     fn each_number_is_asked_for_once_and_what_is_beyond_the_limit_is_one() {
         let registry = Arc::new(Registry::default());
         let (mut metrics, mut parts) = (Metrics::new(&registry), Vec::new());
-        let mut labels = Labels::new(&registry);
+        let mut labels = Labels::new(&registry, &Masks::default());
         let mut asked = Vec::new();
         let most = GROUPS_MAX as u32;
         for number in [3, 0, 3, most, most + 7, 0] {

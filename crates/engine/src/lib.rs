@@ -42,6 +42,7 @@ pub mod source;
 mod spoken;
 #[cfg(test)]
 mod tests;
+mod told_apart;
 mod traffic;
 mod transcripts;
 mod user;

@@ -43,12 +43,15 @@ impl CpuUse {
         }
     }
 
+    /// What was used since an earlier look. A process without a file left cannot read all of it,
+    /// and sees 0 instead.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
+        let since = u64::saturating_sub;
         Self {
-            user_ns: self.user_ns - earlier.user_ns,
-            system_ns: self.system_ns - earlier.system_ns,
-            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
-            run_delay_ns: self.run_delay_ns - earlier.run_delay_ns,
+            user_ns: since(self.user_ns, earlier.user_ns),
+            system_ns: since(self.system_ns, earlier.system_ns),
+            involuntary_switches: since(self.involuntary_switches, earlier.involuntary_switches),
+            run_delay_ns: since(self.run_delay_ns, earlier.run_delay_ns),
         }
     }
 

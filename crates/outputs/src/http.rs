@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use plimsoll_core::printable::printable;
 use ureq::http::HeaderMap;
 use ureq::{Agent, Error};
 
@@ -71,7 +72,8 @@ impl Poster {
         let text = text.unwrap_or_default();
         let first = text.lines().next().unwrap_or_default().trim();
         let colon = if first.is_empty() { "" } else { ": " };
-        let mut reason = format!("HTTP {status}{colon}{}", shortened(&self.secrets.masked(first)));
+        let mut reason =
+            format!("HTTP {status}{colon}{}", shortened(&printable(&self.secrets.masked(first))));
         if self.to.confirms && status == UNSUPPORTED_MEDIA_TYPE {
             reason = format!("{reason}: {OLD}");
         } else if let Some(written) = written.filter(|_| self.to.confirms) {

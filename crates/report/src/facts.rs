@@ -5,6 +5,7 @@ pub(crate) use crate::tail::{FEW_BEYOND, Tail};
 use plimsoll_core::RunResult;
 pub use plimsoll_core::clock::Clock;
 use plimsoll_core::plan::{Body, Draft, Endpoint, HttpVersion, Order, TargetFile, VuPlan};
+pub(crate) use plimsoll_core::printable::{is_harmful, printable};
 use plimsoll_core::result::{Gate, Outcome};
 use plimsoll_core::schedule::{Arrival, Profile};
 pub(crate) use plimsoll_core::units::counted;
@@ -308,13 +309,7 @@ pub(crate) fn incomplete_words(result: &RunResult) -> Vec<String> {
     .collect()
 }
 
-/// Everything a terminal or a page could take for something other than text, replaced: control
-/// characters, escapes, and the marks that reverse the direction of writing.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
-}
-
-/// The same for what is to be read back: everything harmful is escaped, as `\\x1b` and `\\u{202e}`;
+/// A text from elsewhere that is to be read back: everything harmful is escaped, as `\\x1b` and `\\u{202e}`;
 /// the end of a line too, so that nothing foreign begins a line of its own.
 #[must_use]
 pub fn escaped(text: &str) -> String {
@@ -330,12 +325,6 @@ pub(crate) fn push_escaped(letter: char, line: &mut String) {
         code @ 0..=0xff => line.push_str(&format!("\\x{code:02x}")),
         code => line.push_str(&format!("\\u{{{code:x}}}")),
     }
-}
-
-/// Whether a terminal or a page could take a character for something other than text.
-pub(crate) fn is_harmful(c: char) -> bool {
-    let invisible = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2060}'..='\u{206f}'];
-    c.is_control() || c == '\u{feff}' || invisible.iter().any(|range| range.contains(&c))
 }
 
 #[cfg(test)]

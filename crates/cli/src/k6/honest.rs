@@ -3,7 +3,7 @@
 //! and what kept it from its work.
 
 use plimsoll_core::times::Times;
-use plimsoll_core::verdict::Verdict;
+use plimsoll_core::verdict::{Cause, Verdict};
 use plimsoll_runner::k6::Account;
 
 /// A worker that is busier than this cannot be on time.
@@ -59,7 +59,8 @@ fn limit(account: &Account) -> String {
     let advice = "take the times above as upper bounds, or give it more CPUs";
     // A busy host alone says nothing: other programs may leave a CPU whenever a worker wants it.
     let has_waited = account.causes.iter().any(|cause| cause.code == WAITED_FOR_CPU);
-    if account.busiest_share > BUSY_SHARE {
+    let is_worst = |cause: &Cause| cause.verdict == Verdict::Invalid;
+    if account.busiest_share > BUSY_SHARE || account.causes.iter().any(is_worst) {
         format!("warning: the tester was the limit: {host}; {advice}")
     } else if has_waited {
         format!("warning: the tester may have been the limit: {host}; {advice}")
@@ -100,8 +101,6 @@ fn time(ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::verdict::Cause;
-
     use super::*;
 
     #[test]
@@ -144,6 +143,11 @@ mod tests {
         account.causes = vec![Cause::new(Verdict::Suspect, WAITED_FOR_CPU, text)];
         let text = lines(&account, &Waited::default()).join("\n");
         assert!(text.contains("warning: the tester may have been the limit"), "{text}");
+        let text = "40 connects failed because this host had no free file descriptor".to_owned();
+        account.causes = vec![Cause::new(Verdict::Invalid, "files", text)];
+        let text = lines(&account, &Waited::default()).join("\n");
+        assert!(text.contains("warning: the tester was the limit"), "{text}");
+        assert!(text.contains("warning: 40 connects failed"), "{text}");
         account.causes.clear();
         let waited = Waited { outputs_ns: 2_500_000_000, ..Waited::default() };
         let text = lines(&account, &waited).join("\n");

@@ -38,6 +38,8 @@ mod outputs;
 mod peer;
 mod plan_file;
 mod planned;
+#[cfg(unix)]
+mod promises;
 mod proxy;
 mod repeat;
 mod request;

@@ -51,8 +51,8 @@ impl<'a> Doubts<'a> {
     /// Of a part that has `requests` of `all` requests. Those that are off may all be in it.
     #[must_use]
     pub fn of_part(&self, requests: u64, all: u64) -> Self {
-        let concentration =
-            if requests == 0 { f64::INFINITY } else { all as f64 / requests as f64 };
+        // No share at all stays none: infinity times zero is no number.
+        let concentration = if requests == 0 { f64::MAX } else { all as f64 / requests as f64 };
         Self { touches: self.touches.clone(), concentration: concentration.max(1.0) }
     }
 

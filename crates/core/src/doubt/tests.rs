@@ -125,3 +125,12 @@ proptest! {
         prop_assert!(has(mean, truth.mean_ns().unwrap()), "{mean:?} {:?}", truth.mean_ns());
     }
 }
+
+#[test]
+fn a_part_without_requests_is_in_no_doubt_without_a_cause() {
+    let none = Doubts::none().of_part(0, 20);
+    assert_eq!(none.value(Figure::Counts, 20.0), Interval::exact(20.0));
+    let touches = [Touch::below(Figure::Counts, Reach::share(0.1))];
+    let some = Doubts::of(&touches).of_part(0, 20).value(Figure::Counts, 20.0);
+    assert_eq!(some, Interval { low: 18.0, high: 20.0 });
+}

@@ -195,6 +195,23 @@ impl Recorder {
         self.parts.each(place, |part| part.ledger.sent += 1);
     }
 
+    /// A request was started whose parts are known once it ends, which says
+    /// [`belongs`](Self::belongs).
+    #[inline]
+    pub fn began(&mut self) {
+        self.ledger.scheduled += 1;
+        self.ledger.sent += 1;
+    }
+
+    /// The parts of a request that [has begun](Self::began).
+    #[inline]
+    pub fn belongs(&mut self, place: Place) {
+        self.parts.each(place, |part| {
+            part.ledger.scheduled += 1;
+            part.ledger.sent += 1;
+        });
+    }
+
     /// A request that was sent is to be sent again, because the server did not process it.
     pub fn resent(&mut self, place: Place) {
         self.ledger.resent += 1;

@@ -119,14 +119,18 @@ impl RunResult {
         run
     }
 
-    /// How many responses the rate is made of. A scenario whose last response came within the run's
-    /// window has all of its responses there, though some may have come after its own.
+    /// How many responses the rate is made of, and how many requests were due after its window. A
+    /// scenario whose last response came within the run's window has all of its responses there,
+    /// though some may have come after its own, and so have its requests.
     fn count_responses(&mut self, scenarios: &[ScenarioResult]) {
         let window_ns = self.rate.window_ns;
         let mut sum = Some(Count::default());
+        self.rate.due_after = 0;
         for ScenarioResult { start_ns, result, .. } in scenarios {
             let (rate, ledger) = (&result.rate, &result.ledger);
             let is_within = start_ns.saturating_add(rate.answered_ns) <= window_ns;
+            let ends_within = start_ns.saturating_add(result.elapsed_ns) <= window_ns;
+            self.rate.due_after += if ends_within { 0 } else { rate.due_after };
             let own = rate.responses.zip(rate.good).map(|(all, ok)| Count { all, ok });
             let whole = Count { all: ledger.completed, ok: ledger.ok };
             let counted = if is_within { Some(whole) } else { own };

@@ -78,6 +78,19 @@ impl Masks {
         None
     }
 
+    /// A name that a script makes up, of an endpoint, a group or a check: it may be a URL or a
+    /// path, or have fields in it.
+    #[must_use]
+    pub fn label(&self, text: &str) -> String {
+        if self.shows_all { text.to_owned() } else { self.nested(&self.url(text), 0) }
+    }
+
+    /// The value of a tag of this name.
+    #[must_use]
+    pub fn tag(&self, name: &str, value: &str) -> String {
+        if self.hides(name) { self.whole(value) } else { self.label(value) }
+    }
+
     /// A form's field, `name=value`; a file's name is shown.
     #[must_use]
     pub fn field(&self, text: &str) -> String {
@@ -113,7 +126,7 @@ impl Masks {
         let tags = text.strip_suffix('}').and_then(|rest| rest.split_once('{'));
         let Some((metric, tags)) = tags else { return text.to_owned() };
         let tag = |tag: &str| match tag.split_once(':') {
-            Some((name, value)) => format!("{name}:{}", self.url(value)),
+            Some((name, value)) => format!("{name}:{}", self.tag(name, value)),
             None => tag.to_owned(),
         };
         let tags: Vec<String> = tags.split(',').map(tag).collect();

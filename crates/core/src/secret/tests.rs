@@ -267,3 +267,23 @@ fn names_of_submetrics_are_shown_without_secrets_in_urls() {
         assert!(shown.starts_with(before), "{shown}");
     }
 }
+
+#[test]
+fn names_and_tags_of_scripts_are_shown_without_secrets() {
+    check(
+        &[
+            ("checkout", "checkout"),
+            ("GET /a/b", "GET /a/b"),
+            ("/ok?token=hush", "/ok?token=*"),
+            ("GET /ok?a=1&token=hush", "GET /ok?a=1&token=*"),
+            ("http://hush@h/x?password=hush", "http://*@h/x?password=*"),
+            ("token=hush", "token=*"),
+            ("/x;jsessionid=hush", "/x;jsessionid=*"),
+            ("is status 200?", "is status 200?"),
+            ("50 % of it", "50 % of it"),
+        ],
+        |text| masks().label(text),
+    );
+    check(&[("hush", "*")], |text| masks().tag("api_key", text));
+    check(&[("u", "u"), ("/?token=hush", "/?token=*")], |text| masks().tag("page", text));
+}

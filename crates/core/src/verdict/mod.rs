@@ -346,7 +346,8 @@ pub fn judge(evidence: &Evidence) -> Vec<Cause> {
 /// its host and its threads tell. For runs whose requests and schedule are counted elsewhere.
 #[must_use]
 pub fn of_host(evidence: &Evidence) -> Vec<Cause> {
-    let checks: [fn(&Evidence) -> Option<Cause>; 5] = [
+    let checks: [fn(&Evidence) -> Option<Cause>; 6] = [
+        load::resources,
         tester::run_delay,
         tester::long_paused,
         tester::throttled,

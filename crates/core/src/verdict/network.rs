@@ -95,7 +95,7 @@ pub(super) fn connect_retries(e: &Evidence) -> Option<Cause> {
 pub(super) fn listen_drops(e: &Evidence) -> Option<Cause> {
     let tcp = &e.tcp;
     let dropped = tcp.host_listen_drops;
-    if !tcp.server_here || dropped == 0 || share(dropped, tcp.connects) < STRUCK_SUSPECT {
+    if !tcp.server_here || dropped == 0 || share(dropped, tcp.connects.max(1)) < STRUCK_SUSPECT {
         return None;
     }
     let text = format!(

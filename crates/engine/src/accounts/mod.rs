@@ -116,7 +116,7 @@ impl Accounts {
             ended: VecDeque::new(),
             resumes: S::RESUMES,
             iterations: S::COUNTS_ITERATIONS.then(Box::default),
-            labels: Labels::new(&assignment.metrics),
+            labels: Labels::new(&assignment.metrics, &plan.masks),
             has_lags: plan.is_open_loop() || S::COUNTS_ITERATIONS,
         }
     }

@@ -35,6 +35,6 @@ pub use run::{Ended, Prepared, VuError, prepare};
 pub use schemas::schemas;
 pub use solo::{Errand, Returned, call};
 pub use tally::{
-    CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, SocketEvent, SocketTold,
-    Tally, TaskEnded,
+    CallEvent, CallTold, IterationEnded, Outcome, Place, RequestBegun, RequestEnded, Shortage,
+    SocketEvent, SocketTold, Tally, TaskEnded,
 };

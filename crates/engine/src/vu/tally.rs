@@ -6,7 +6,10 @@
 use std::fmt;
 
 use plimsoll_core::result::Connections;
+use plimsoll_io::{Address, OsError};
 use plimsoll_script::js::{self, Failure, Level, Sample, Timings};
+
+use crate::error::{NO_FILES, NO_PORTS, kind};
 
 /// Where something happens.
 #[derive(Clone, Copy)]
@@ -43,10 +46,23 @@ impl fmt::Debug for Place<'_> {
     }
 }
 
+/// A request on the wire that begins: its connection is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestBegun {
+    /// A number that no other request of this worker has until this one has ended.
+    pub number: u32,
+    /// When it was due, as in [`RequestEnded`].
+    pub intended_ns: u64,
+    /// Whether it follows a redirect.
+    pub is_redirected: bool,
+}
+
 /// A request on the wire that has ended, one way or another: each redirect and each repetition with
 /// authentication is a request of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestEnded<'a> {
+    /// The number by which its beginning was told; `None` if it never began.
+    pub begun: Option<u32>,
     /// Its method.
     pub method: &'a str,
     /// Its URL, credentials masked.
@@ -65,6 +81,8 @@ pub struct RequestEnded<'a> {
     pub error: &'a str,
     /// Its number; 0 without.
     pub error_code: u16,
+    /// The number of the system's error, where the system has refused something.
+    pub errno: Option<i32>,
     /// Whether the status is as expected; `None`: not judged.
     pub is_expected: Option<bool>,
     /// The number of the request's tags; `None` without any.
@@ -76,6 +94,9 @@ pub struct RequestEnded<'a> {
     pub started_ns: u64,
     /// Whether it follows a redirect.
     pub is_redirected: bool,
+    /// Whether it was sent a second time, on another connection: the server had not processed it,
+    /// or had closed the connection before it came.
+    pub is_resent: bool,
     /// When it ended.
     pub ended_ns: u64,
     /// How long what ended it may have waited to be read, at most: the worker had not looked
@@ -83,6 +104,37 @@ pub struct RequestEnded<'a> {
     pub unread_ns: u64,
     /// How long its parts took.
     pub timings: Timings,
+}
+
+/// What this host had none left of when something was to be connected or looked up. It is never the
+/// server's doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shortage {
+    /// File descriptors, sockets among them.
+    Files,
+    /// Local ports.
+    Ports,
+}
+
+impl Shortage {
+    /// What an error of the system says that there was none of, if it says so.
+    #[must_use]
+    pub fn of(errno: Option<i32>) -> Option<Self> {
+        match kind(OsError(errno?)) {
+            NO_FILES => Some(Self::Files),
+            NO_PORTS => Some(Self::Ports),
+            _ => None,
+        }
+    }
+
+    /// The stable name of the error.
+    #[must_use]
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            Self::Files => NO_FILES,
+            Self::Ports => NO_PORTS,
+        }
+    }
 }
 
 /// What has happened to a call of gRPC.
@@ -116,6 +168,8 @@ pub enum CallEvent {
         started_ns: u64,
         /// When it ended.
         ended_ns: u64,
+        /// Whether it was begun a second time: the server had not looked at it.
+        is_resent: bool,
     },
 }
 
@@ -214,6 +268,9 @@ pub trait Tally: Send {
     fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>);
     /// What went over the wire, before its request is told: only if the network's options say so.
     fn exchange(&mut self, _: &Place<'_>, _texts: &[String; 2]) {}
+    /// This host had nothing left for a connection that something else than a request needed: a
+    /// call of gRPC, or a WebSocket.
+    fn short(&mut self, _: &Place<'_>, _shortage: Shortage) {}
     /// Something has happened on a WebSocket.
     fn socket(&mut self, place: &Place<'_>, told: &SocketTold<'_>);
     /// The script has recorded a value.
@@ -241,6 +298,12 @@ pub trait Tally: Send {
 
     /// The scenarios have started at this time. Nothing of them is told before.
     fn begin(&mut self, _at_ns: u64) {}
+    /// A request on the wire begins. It is told as ended or as cut off later, once.
+    fn began(&mut self, _place: &Place<'_>, _begun: &RequestBegun) {}
+    /// A connection to this address is begun.
+    fn dialled(&mut self, _place: &Place<'_>, _to: &Address) {}
+    /// Bytes have come, for whatever the VU does.
+    fn received(&mut self, _place: &Place<'_>, _bytes: u64) {}
     /// The end of its iteration has cut a request off: it has no status and no error. It is not
     /// told otherwise.
     fn cut_off(&mut self, _place: &Place<'_>, _cut: &RequestEnded<'_>) {}
@@ -269,6 +332,10 @@ macro_rules! forward {
 
         fn exchange(&mut $self, place: &Place<'_>, texts: &[String; 2]) {
             $call!($self, exchange(place, texts));
+        }
+
+        fn short(&mut $self, place: &Place<'_>, shortage: Shortage) {
+            $call!($self, short(place, shortage));
         }
 
         fn socket(&mut $self, place: &Place<'_>, told: &SocketTold<'_>) {
@@ -313,6 +380,18 @@ macro_rules! forward {
 
         fn begin(&mut $self, at_ns: u64) {
             $call!($self, begin(at_ns));
+        }
+
+        fn began(&mut $self, place: &Place<'_>, begun: &RequestBegun) {
+            $call!($self, began(place, begun));
+        }
+
+        fn dialled(&mut $self, place: &Place<'_>, to: &Address) {
+            $call!($self, dialled(place, to));
+        }
+
+        fn received(&mut $self, place: &Place<'_>, bytes: u64) {
+            $call!($self, received(place, bytes));
         }
 
         fn cut_off(&mut $self, place: &Place<'_>, cut: &RequestEnded<'_>) {

@@ -3,6 +3,7 @@
 
 use plimsoll_core::times::Times;
 use plimsoll_core::verdict::Cause;
+use plimsoll_engine::vu::Shortage;
 
 /// The account of a run, or of a worker.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +28,10 @@ pub struct Account {
     pub errors: u64,
     /// Requests that the end of their iteration, of `setup` or of `teardown` cut off.
     pub cut_off: u64,
+    /// Requests, calls and WebSockets that failed because this process had no file left.
+    pub no_files: u64,
+    /// Those that failed because this host had no local port left.
+    pub no_ports: u64,
     /// How much of the time that the scenarios took the busiest worker was busy: it did not wait
     /// for events.
     pub busiest_share: f64,
@@ -60,6 +65,16 @@ impl Account {
         self.responses += other.responses;
         self.errors += other.errors;
         self.cut_off += other.cut_off;
+        self.no_files += other.no_files;
+        self.no_ports += other.no_ports;
+    }
+
+    /// This host had nothing left for something.
+    pub(super) fn short(&mut self, shortage: Shortage) {
+        match shortage {
+            Shortage::Files => self.no_files += 1,
+            Shortage::Ports => self.no_ports += 1,
+        }
     }
 
     /// Whether each iteration that was started has ended exactly once.

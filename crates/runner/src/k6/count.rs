@@ -13,12 +13,13 @@ use plimsoll_dialect::k6::defaults::VUS_PERIOD;
 use plimsoll_dialect::k6::metrics::{Book, MetricId, Registry, SystemTag, SystemTags, TagSet};
 use plimsoll_dialect::k6::output::Level;
 use plimsoll_engine::vu::{
-    CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, SocketEvent, SocketTold,
-    Tally, TaskEnded,
+    CallEvent, CallTold, IterationEnded, Outcome, Place, RequestEnded, Shortage, SocketEvent,
+    SocketTold, Tally, TaskEnded,
 };
 use plimsoll_script::js::{self, Failure, Sample};
 
 use super::account::Account;
+use super::given_up::given_up;
 use super::load::ScriptMetrics;
 use super::news::{BATCH_POINTS, Lines, LogLine, Point, Points};
 use super::sets::{Key, Set, Sets};
@@ -129,6 +130,8 @@ pub struct Count {
     batch: Vec<Point>,
     sets: Sets,
     key: Key,
+    /// Which of the values that are counted next are lower bounds, by bits.
+    bounds: u16,
     account: Account,
 }
 
@@ -148,6 +151,7 @@ impl Count {
             batch: Vec::new(),
             sets: Sets::default(),
             key: Key::default(),
+            bounds: 0,
             account: Account::ready(),
         }
     }
@@ -176,10 +180,14 @@ impl Count {
         make: impl FnOnce(&Common, &mut Book) -> Set,
     ) {
         let is_of_vu = place.vu > 0 || !self.root.is_empty();
+        let bounds = std::mem::take(&mut self.bounds);
         let Self { common, book, sets, key, batch, .. } = self;
         let set = sets.find(key, || make(common, book));
         for (at, value) in values.iter().enumerate() {
-            let metric = set.count(book, at, *value);
+            let metric = match bounds >> at & 1 {
+                0 => set.count(book, at, *value),
+                _ => set.count_bound(book, at, *value),
+            };
             if common.points.is_some() {
                 batch.push(Point {
                     metric,
@@ -372,6 +380,7 @@ impl Tally for Count {
         let counted = if ended.is_expected.is_some() { values.len() } else { values.len() - 1 };
         let wall_ns = place.wall_ns.saturating_sub(place.at_ns.saturating_sub(ended.ended_ns));
         let root = self.root;
+        self.bounds = given_up(ended);
         self.count(place, wall_ns, &values[..counted], |common, book| {
             let tags = common.request_tags(place, root, ended);
             Set::new(tags, &common.ids.request[..counted], book)
@@ -380,6 +389,13 @@ impl Tally for Count {
         let is_answered = ended.status > 0;
         self.account.responses += u64::from(is_answered);
         self.account.errors += u64::from(!is_answered);
+        if let Some(shortage) = Shortage::of(ended.errno) {
+            self.account.short(shortage);
+        }
+    }
+
+    fn short(&mut self, _: &Place<'_>, shortage: Shortage) {
+        self.account.short(shortage);
     }
 
     fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>) {
@@ -388,12 +404,13 @@ impl Tally for Count {
             CallEvent::Opened => (ids.streams, 1.0, None),
             CallEvent::Sent => (ids.sent, 1.0, None),
             CallEvent::Received(code) => (ids.received, 1.0, code),
-            CallEvent::Ended { code, started_ns, ended_ns } => {
+            CallEvent::Ended { code, started_ns, ended_ns, .. } => {
                 let duration_ns = ended_ns.saturating_sub(started_ns);
                 self.account.requests.record(duration_ns);
                 let is_answered = ![CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE].contains(&code);
                 self.account.responses += u64::from(is_answered);
                 self.account.errors += u64::from(!is_answered);
+                self.bounds = u16::from(!is_answered);
                 (ids.duration, ms(duration_ns), Some(code))
             }
         };
@@ -456,6 +473,8 @@ impl Tally for Count {
             .text(told.subprotocol)
             .text(if has_ip { told.remote_ip } else { "" });
         let is_session = kind == 0;
+        // How long an opening took that failed is in the second value.
+        self.bounds = u16::from(is_session && told.status == 0) << 1;
         let values: &[f64] = if is_session { &[1.0, value] } else { &[value] };
         let root = self.root;
         self.count(place, place.wall_ns, values, |common, book| {

@@ -16,6 +16,7 @@ mod account;
 mod cast;
 mod count;
 mod gates;
+mod given_up;
 mod handle;
 mod load;
 mod news;

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use plimsoll_core::RunResult;
-use plimsoll_core::confidence;
 use plimsoll_core::gate::{self, AbortWatch};
 use plimsoll_core::live::LiveFigures;
 use plimsoll_core::metric::{CustomMetric, GROUP_DURATION};
@@ -83,7 +82,8 @@ impl Test {
         let _socket = beside.control.map(open).transpose()?;
         let sampler = beside.monitor.map(|subject| watch(subject, run)).transpose()?;
         let cast = self.cast()?;
-        let (recorders, mut seconds) = Recorders::new(&cast, run.masks.clone());
+        let notes_waiting = !planned.conditions.is_empty();
+        let (recorders, mut seconds) = Recorders::new(&cast, run.masks.clone(), notes_waiting);
         let mut course = Course {
             handle,
             live: &live,
@@ -122,7 +122,7 @@ impl Test {
 fn judge(result: &mut RunResult, planned: &Planned, ran: &Ran) -> Result<(), RecordError> {
     let run = &planned.run;
     result.gates = gate::judge(&run.gates, result).map_err(RunnerError::from)?;
-    let of_script = gates::gates(ran, &run.masks, &confidence::doubts(&result.loader.causes));
+    let of_script = gates::gates(ran, &run.masks, result);
     result.gates.extend(of_script);
     leave_out_unused(result);
     for scenario in &mut result.scenarios {

@@ -421,8 +421,6 @@ impl<'a> Course<'a> {
         let took_ns = ended.ended_ns.saturating_sub(ended.started_ns).max(1);
         let busiest_ns = ended.paces.iter().map(|pace| pace.busy_ns).max().unwrap_or(0);
         self.account.busiest_share = busiest_ns as f64 / took_ns as f64;
-        let evidence = evidence(&ended.paces, ended.started_ns, took_ns, happened);
-        self.account.causes = verdict::of_host(&evidence);
         self.account.workers = u32::try_from(ended.tallies.len()).unwrap_or(u32::MAX);
         let progress = &self.handle.controls().progress;
         let started = |role: &plimsoll_engine::vu::RoleProgress| {
@@ -432,6 +430,12 @@ impl<'a> Course<'a> {
         let (counts, tallies): (Vec<Count>, Vec<T>) = ended.tallies.into_iter().unzip();
         counts.into_iter().for_each(|count| self.hand_over(count));
         let Ended { started_ns, ended_ns, paces, driver, .. } = ended;
+        let evidence = Evidence {
+            no_files: self.account.no_files,
+            no_ports: self.account.no_ports,
+            ..evidence(&paces, started_ns, took_ns, happened)
+        };
+        self.account.causes = verdict::of_host(&evidence);
         Ended { tallies, started_ns, ended_ns, paces, driver }
     }
 }

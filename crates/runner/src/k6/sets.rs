@@ -62,6 +62,16 @@ impl Set {
         }
         metric
     }
+
+    /// The same of a value that is known to be this or more.
+    pub(super) fn count_bound(&self, book: &mut Book, at: usize, value: f64) -> MetricId {
+        let (metric, route) = self.routes[at];
+        match route {
+            Some(route) => book.add_bound(route, value),
+            None => book.record_bound(metric, &self.tags, value),
+        }
+        metric
+    }
 }
 
 /// The sets of a worker.

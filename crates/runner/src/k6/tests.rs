@@ -81,6 +81,7 @@ impl World {
 }
 
 const REQUEST: RequestEnded<'_> = RequestEnded {
+    begun: None,
     method: "GET",
     url: "http://a/x",
     name: "http://a/x",
@@ -90,11 +91,13 @@ const REQUEST: RequestEnded<'_> = RequestEnded {
     remote_ip: "127.0.0.1",
     error: "",
     error_code: 1404,
+    errno: None,
     is_expected: Some(false),
     tags: None,
     intended_ns: 1_000,
     started_ns: 2_000,
     is_redirected: false,
+    is_resent: false,
     ended_ns: 4_000,
     unread_ns: 0,
     timings: Timings {

@@ -139,22 +139,40 @@ impl Book {
 
     /// Counts a sample, unless it is NaN.
     pub fn add(&mut self, route: Route, value: f64) {
+        self.put(route, value, Sink::add);
+    }
+
+    /// Counts a sample that is a [lower bound](Sink::add_bound).
+    pub fn add_bound(&mut self, route: Route, value: f64) {
+        self.put(route, value, Sink::add_bound);
+    }
+
+    fn put(&mut self, route: Route, value: f64, add: fn(&mut Sink, f64)) {
         if value.is_nan() {
             return;
         }
         let targets = &self.targets[route.0 as usize];
         self.without_detail += u64::from(!targets.is_detailed);
-        count(&mut self.sinks, &mut self.checks, targets, value);
+        count(&mut self.sinks, &mut self.checks, targets, value, add);
     }
 
     /// Counts a sample by its tags, whether or not there is a route.
     pub fn record(&mut self, metric: MetricId, tags: &TagSet, value: f64) {
+        self.put_tagged(metric, tags, value, Sink::add);
+    }
+
+    /// The same of a sample that is a [lower bound](Sink::add_bound).
+    pub fn record_bound(&mut self, metric: MetricId, tags: &TagSet, value: f64) {
+        self.put_tagged(metric, tags, value, Sink::add_bound);
+    }
+
+    fn put_tagged(&mut self, metric: MetricId, tags: &TagSet, value: f64, add: fn(&mut Sink, f64)) {
         if let Some(route) = self.route(metric, tags) {
-            self.add(route, value);
+            self.put(route, value, add);
         } else if !value.is_nan() {
             let targets = self.targets_of(metric, tags, false);
             self.without_detail += 1;
-            count(&mut self.sinks, &mut self.checks, &targets, value);
+            count(&mut self.sinks, &mut self.checks, &targets, value, add);
         }
     }
 
@@ -378,9 +396,15 @@ struct Found {
     is_detailed: bool,
 }
 
-fn count(sinks: &mut [Sink], checks: &mut [Check], targets: &Targets, value: f64) {
+fn count(
+    sinks: &mut [Sink],
+    checks: &mut [Check],
+    targets: &Targets,
+    value: f64,
+    add: fn(&mut Sink, f64),
+) {
     for sink in &targets.sinks {
-        sinks[*sink as usize].add(value);
+        add(&mut sinks[*sink as usize], value);
     }
     for check in &targets.checks {
         let check = &mut checks[*check as usize];

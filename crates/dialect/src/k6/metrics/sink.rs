@@ -111,6 +111,15 @@ impl Sink {
         }
     }
 
+    /// Adds a value that is known to be this or more, such as the time of a request that was given
+    /// up. In all figures it counts as it is.
+    pub fn add_bound(&mut self, value: f64) {
+        self.add(value);
+        if let Self::Trend(trend) = self {
+            trend.bounds += 1;
+        }
+    }
+
     /// Adds the values of a sink of the same type that were recorded after these. One of another
     /// type is left alone.
     pub fn merge(&mut self, later: &Self) {
@@ -241,6 +250,8 @@ pub struct Trend {
     /// All values, once there are many.
     histogram: Option<Box<NumberHistogram>>,
     count: u64,
+    /// How many of them are lower bounds.
+    bounds: u64,
     sum: f64,
     min: f64,
     max: f64,
@@ -281,6 +292,7 @@ impl Trend {
         self.min = if is_first { other.min } else { self.min.min(other.min) };
         self.max = if is_first { other.max } else { self.max.max(other.max) };
         self.count += other.count;
+        self.bounds += other.bounds;
         self.sum += other.sum;
         if let Some(theirs) = &other.histogram {
             self.compress().merge(theirs);
@@ -292,6 +304,23 @@ impl Trend {
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// The greatest that a figure can be, as some of the values are lower bounds: a percentile has
+    /// no limit if more of them are that than lie beyond it.
+    #[must_use]
+    pub fn most(&self, stat: &TrendStat) -> f64 {
+        let share = match stat {
+            _ if self.bounds == 0 => return self.figures(std::slice::from_ref(stat))[0],
+            TrendStat::Avg | TrendStat::Max => 1.0,
+            TrendStat::Count | TrendStat::Min => {
+                return self.figures(std::slice::from_ref(stat))[0];
+            }
+            TrendStat::Med => 0.5,
+            TrendStat::Percentile { share, .. } => *share,
+        };
+        let worst = share + self.bounds as f64 / self.count.max(1) as f64;
+        if worst > 1.0 || share >= 1.0 { f64::INFINITY } else { Sorted::of(self).percentile(worst) }
     }
 
     /// Whether percentiles are exact: there are at most [`RAW_VALUES_MAX`] values.

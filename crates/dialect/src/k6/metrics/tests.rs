@@ -334,3 +334,32 @@ fn a_submetric_of_expected_responses_is_there_once() {
         assert_eq!(registry.get(durations).parts.len(), count, "{text}");
     }
 }
+
+#[test]
+fn figures_with_lower_bounds_among_their_values_have_a_greatest_value() {
+    let mut sink = Sink::new(Kind::Trend);
+    (1..=80).for_each(|value| sink.add(f64::from(value)));
+    let mut later = Sink::new(Kind::Trend);
+    (81..=100).for_each(|value| later.add_bound(f64::from(value)));
+    let exact = sink.clone();
+    sink.merge(&later);
+    let stat = |text| TrendStat::parse(text).expect("a statistic");
+    let most = |sink: &Sink, text| match sink {
+        Sink::Trend(trend) => trend.most(&stat(text)),
+        other => panic!("{other:?}"),
+    };
+    for (text, of_exact, of_bounds) in [
+        ("max", 80.0, f64::INFINITY),
+        ("avg", 40.5, f64::INFINITY),
+        ("p(95)", 76.05, f64::INFINITY),
+        ("p(100)", 80.0, f64::INFINITY),
+        // A fifth of them may be anything, and would rank above all others.
+        ("med", 40.5, 70.3),
+        ("min", 1.0, 1.0),
+        ("count", 80.0, 100.0),
+    ] {
+        assert!((most(&exact, text) - of_exact).abs() < 1e-9, "{text}: {}", most(&exact, text));
+        let found = most(&sink, text);
+        assert!(found == of_bounds || (found - of_bounds).abs() < 1e-9, "{text}: {found}");
+    }
+}

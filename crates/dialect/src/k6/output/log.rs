@@ -1,5 +1,6 @@
 //! Lines of the log, in its three formats.
 
+use plimsoll_core::printable::{is_harmful, printable_lines};
 use serde_json::{Map, Value};
 
 use crate::WallTime;
@@ -93,6 +94,7 @@ fn text(record: &Record<'_>) -> String {
 fn terminal(record: &Record<'_>) -> String {
     let (level, color) = record.level.short();
     let message = record.message.strip_suffix('\n').unwrap_or(record.message);
+    let message = printable_lines(message);
     let mut line = format!("\x1b[{color}m{level}\x1b[0m[{:04}] {message:<44} ", record.elapsed_s);
     for (name, value) in record.fields {
         line.push_str(&format!(" \x1b[{color}m{name}\x1b[0m={}", go_value(value)));
@@ -131,7 +133,7 @@ fn go_quoted(text: &str) -> String {
             '\t' => quoted.push_str("\\t"),
             '\u{b}' => quoted.push_str("\\v"),
             c if c.is_ascii_control() => quoted.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if c.is_control() || c.is_whitespace() && c != ' ' => {
+            c if is_harmful(c) || c.is_whitespace() && c != ' ' => {
                 quoted.push_str(&format!("\\u{:04x}", u32::from(c)));
             }
             c => quoted.push(c),

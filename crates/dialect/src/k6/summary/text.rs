@@ -5,6 +5,8 @@
 
 use super::humanize::{self, TimeUnit};
 use super::{Figures, Mode, Outcome, Part, Summary, Values, is_listed, parent};
+use plimsoll_core::printable::printable;
+
 use crate::k6::metrics::{Check, Contains, Kind, TrendStat};
 use crate::k6::threshold::Aggregate;
 use crate::numbers::javascript;
@@ -104,7 +106,7 @@ impl Text {
     }
 
     fn title(&mut self, mark: &str, title: &str, level: usize) {
-        let title = self.paint(title, BOLD);
+        let title = self.paint(&printable(title), BOLD);
         self.line(level, &format!("{mark} {title} "));
         self.empty();
     }
@@ -129,7 +131,7 @@ impl Text {
                 true => (2, &figures.name[parent.len()..]),
                 false => (1, &figures.name[..]),
             };
-            self.line(level, name);
+            self.line(level, &printable(name));
             for outcome in &figures.thresholds {
                 let line = self.threshold(figures, outcome);
                 self.line(level, &line);
@@ -141,7 +143,7 @@ impl Text {
 
     fn threshold(&self, figures: &Figures, outcome: &Outcome) -> String {
         let mark = if outcome.is_ok { self.paint("✓", GREEN) } else { self.paint("✗", RED) };
-        let source = self.paint(&format!("'{}'", outcome.source.trim()), WHITE);
+        let source = self.paint(&format!("'{}'", printable(outcome.source.trim())), WHITE);
         let name = self.paint(outcome.aggregate.name(), WHITE);
         let shown = self.value(outcome.value, figures.kind, figures.contains);
         let value = match (&outcome.aggregate, figures.kind) {
@@ -215,6 +217,7 @@ impl Text {
 
     fn check(&mut self, check: &Check, level: usize) {
         let Check { name, passes, fails } = check;
+        let name = printable(name);
         if *fails == 0 {
             let line = self.paint(&format!("✓ {name}"), GREEN);
             return self.line(level, &line);
@@ -254,7 +257,7 @@ impl Text {
             }
         };
         let section = section(&figures.name);
-        Row { name: display_name(&figures.name), section, cells }
+        Row { name: printable(&display_name(&figures.name)), section, cells }
     }
 
     fn row_line(&self, row: &Row, widths: &Widths, level: usize) -> String {

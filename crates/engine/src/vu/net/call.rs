@@ -68,6 +68,8 @@ pub(super) struct Call {
     pub deadline_ns: u64,
     pub moments: Moments,
     pub timings: Timings,
+    /// The number by which its beginning was told, once it was.
+    pub begun: Option<u32>,
     pub via: Over,
     /// Whether the response leads to another hop.
     pub leads_on: bool,
@@ -94,6 +96,7 @@ impl Call {
         self.deadline_ns = now_ns.saturating_add(request.timeout_ns);
         (self.leads_on, self.is_reused, self.is_repeated) = (false, false, false);
         self.timings = Timings::default();
+        self.begun = None;
         self.forget_wire();
     }
 
@@ -101,6 +104,7 @@ impl Call {
     pub(super) fn begin_hop(&mut self, now_ns: u64) {
         self.started_ns = now_ns;
         self.is_repeated = false;
+        self.begun = None;
         self.forget_wire();
     }
 
@@ -144,6 +148,7 @@ impl Call {
         unread_ns: u64,
     ) -> RequestEnded<'a> {
         RequestEnded {
+            begun: self.begun,
             method: hop.method,
             url: hop.url,
             name: hop.url,
@@ -153,11 +158,13 @@ impl Call {
             remote_ip: &self.via.remote_ip,
             error: hop.error,
             error_code: hop.error_code,
+            errno: hop.errno,
             is_expected: hop.is_expected,
             tags: self.tags,
             intended_ns: self.intended_ns,
             started_ns: self.started_ns,
             is_redirected: hop.is_redirected,
+            is_resent: self.is_repeated,
             ended_ns: now_ns,
             unread_ns,
             timings: self.timings,

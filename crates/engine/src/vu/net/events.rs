@@ -143,6 +143,8 @@ impl<D: Driver> Net<D> {
         let wire = received.socket.0;
         let (user, site) = (self.wires.user(wire), self.wires.site(wire));
         self.owned[user as usize].received_bytes += received.len() as u64;
+        let (tally, place) = books.at(users[user as usize].actor(), at_ns);
+        tally.received(&place, received.len() as u64);
         let mut ended = std::mem::take(&mut self.ended);
         let (times, options) = ((at_ns, books.wall_ns(at_ns)), &self.terms.network.http);
         let mut noted = Noted::new(times, &mut self.calls, users, options, &mut ended);

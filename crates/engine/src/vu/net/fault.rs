@@ -11,12 +11,13 @@ use plimsoll_script::js::http::{self, Fault};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Owned {
     NoSuchHost,
-    Lookup(String),
+    Lookup(String, Option<i32>),
     BlockedAddress,
     BlockedName,
     ConnectTimedOut,
     Refused,
     Connect(i32, String),
+    NoSocket,
     ConnectOther(String),
     Reset(http::Operation),
     BrokenPipe(http::Operation),
@@ -37,12 +38,13 @@ impl Owned {
     pub(super) fn as_fault(&self) -> Fault<'_> {
         match self {
             Self::NoSuchHost => Fault::NoSuchHost,
-            Self::Lookup(text) => Fault::Lookup(text),
+            Self::Lookup(text, errno) => Fault::Lookup { text, errno: *errno },
             Self::BlockedAddress => Fault::BlockedAddress,
             Self::BlockedName => Fault::BlockedName,
             Self::ConnectTimedOut => Fault::ConnectTimedOut,
             Self::Refused => Fault::Refused,
             Self::Connect(errno, text) => Fault::Connect { errno: *errno, text },
+            Self::NoSocket => Fault::NoSocket,
             Self::ConnectOther(text) => Fault::ConnectOther(text),
             Self::Reset(operation) => Fault::Reset(*operation),
             Self::BrokenPipe(operation) => Fault::BrokenPipe(*operation),

@@ -31,7 +31,7 @@ use plimsoll_script::js::{Answer, Level, Request};
 
 use super::books::{Actor, Books};
 use super::cast::HttpDebug;
-use super::tally::Tally;
+use super::tally::{RequestBegun, Tally};
 use super::user::User;
 use crate::deadlines::Deadlines;
 use call::{Call, Phase};
@@ -168,16 +168,27 @@ impl<D: Driver> Net<D> {
                 return;
             }
         }
+        self.start_hop(id, now_ns, users, books);
+    }
+
+    /// Starts a request on the wire that nothing holds back.
+    fn start_hop<T: Tally>(&mut self, id: u32, now_ns: u64, users: &[User], books: &mut Books<T>) {
+        let call = &mut self.calls[id as usize];
+        if let Phase::Held(until_ns) = call.phase {
+            // The wait for the rate is in none of the request's times.
+            (call.intended_ns, call.started_ns) = (until_ns, now_ns);
+        }
+        call.begun = Some(id);
+        let is_redirected = call.flow.unfinished_hop().is_redirected;
+        let begun = RequestBegun { number: id, intended_ns: call.intended_ns, is_redirected };
+        let (tally, place) = books.at(call.actor, now_ns);
+        tally.began(&place, &begun);
         self.find_way(id, now_ns, users, books);
     }
 
     /// Finds out where a request goes.
     fn find_way<T: Tally>(&mut self, id: u32, now_ns: u64, users: &[User], books: &mut Books<T>) {
         let call = &mut self.calls[id as usize];
-        if let Phase::Held(until_ns) = call.phase {
-            // The wait for the rate is in none of the request's times.
-            (call.intended_ns, call.started_ns) = (until_ns, now_ns);
-        }
         call.site = self.sites.of(call.flow.origin());
         match self.sites.way(call.site, id, now_ns) {
             Way::Open => {
@@ -233,6 +244,8 @@ impl<D: Driver> Net<D> {
         let route = self.sites.route(site, owned.id);
         let wire = match route {
             Ok(route) => {
+                let (tally, place) = books.at(actor, now_ns);
+                tally.dialled(&place, &route.to);
                 let place = (user, site, actor.scenario);
                 self.wires.open(&mut self.driver, place, route, &mut owned.wires, now_ns)
             }
@@ -243,8 +256,7 @@ impl<D: Driver> Net<D> {
             }
         };
         if wire.is_none() {
-            let text = "no socket is free in this process: use fewer VUs or connections";
-            let _done = self.calls[id as usize].flow.fail(&Fault::ConnectOther(text));
+            let _done = self.calls[id as usize].flow.fail(&Fault::NoSocket);
             self.end_hop(id, now_ns, users, books);
             return;
         }
@@ -351,7 +363,7 @@ impl<D: Driver> Net<D> {
                     continue;
                 }
                 Phase::Held(until_ns) if until_ns <= by_ns => {
-                    self.find_way(id, now_ns, users, books);
+                    self.start_hop(id, now_ns, users, books);
                 }
                 Phase::Held(until_ns) => self.deadlines.watch(id, until_ns),
                 Phase::Waiting => {

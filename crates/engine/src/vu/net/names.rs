@@ -1,6 +1,7 @@
 //! Names to addresses, on a thread of their own: the system's resolver blocks. A worker has one
 //! when it first needs it.
 
+use std::fs::File;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -8,11 +9,20 @@ use std::thread;
 use plimsoll_io::Waker;
 use plimsoll_io::host::resolve;
 
+use crate::vu::tally::Shortage;
+
 /// A question: which site, and its host and port.
 type Question = (u32, String, u16);
 
 /// Which site, and its addresses or why the lookup failed.
-type Answer = (u32, Result<Vec<SocketAddr>, String>);
+type Answer = (u32, Result<Vec<SocketAddr>, Unresolved>);
+
+/// Why a lookup failed.
+pub(super) struct Unresolved {
+    pub text: String,
+    /// The number of the system's error, where this host has no file left to look with.
+    pub errno: Option<i32>,
+}
 
 /// See the head of this module.
 pub(super) struct Names {
@@ -45,13 +55,21 @@ impl Names {
     }
 }
 
+/// The system's number for having no file left, if it has none. The resolver does not say that it
+/// could not open its own: its errors are about names.
+fn no_file() -> Option<i32> {
+    let errno = File::open("/dev/null").err()?.raw_os_error();
+    errno.filter(|errno| Shortage::of(Some(*errno)) == Some(Shortage::Files))
+}
+
 fn start(waker: &Waker) -> Result<(Sender<Question>, Receiver<Answer>), String> {
     let (questions, asked) = channel::<Question>();
     let (answers, answered) = channel();
     let waker = waker.clone();
     let work = move || {
         for (site, host, port) in asked {
-            let found = resolve(&host, port).map_err(|error| error.to_string());
+            let found = resolve(&host, port)
+                .map_err(|error| Unresolved { text: error.to_string(), errno: no_file() });
             if answers.send((site, found)).is_err() {
                 break;
             }

@@ -13,7 +13,7 @@ use plimsoll_proto::tls::{ClientConfig, ClientOptions, Identity, ServerName};
 use plimsoll_script::js::http::Origin;
 
 use super::fault::Owned;
-use super::names::Names;
+use super::names::{Names, Unresolved};
 use crate::vu::cast::Network;
 use crate::vu::run::VuError;
 use crate::vu::scene::NEVER_NS;
@@ -268,7 +268,7 @@ impl Sites {
                 site.waiting.push(call);
                 Way::Asked
             }
-            Err(text) => Way::Closed(Owned::Lookup(text)),
+            Err(text) => Way::Closed(Owned::Lookup(text, None)),
         }
     }
 
@@ -293,9 +293,9 @@ impl Sites {
                         false => self.judge(addresses, now_ns.saturating_add(ttl_ns)),
                     }
                 }
-                Err(text) => Known::Never(lookup_fault(&text)),
+                Err(failed) => Known::Never(lookup_fault(&failed)),
             };
-            if matches!(known, Known::Never(Owned::NoSuchHost | Owned::Lookup(_))) {
+            if matches!(known, Known::Never(Owned::NoSuchHost | Owned::Lookup(..))) {
                 self.failed.push(site);
             }
             let site = &mut self.all[site as usize];
@@ -372,13 +372,15 @@ fn chosen(mut addresses: Vec<SocketAddr>, policy: DnsPolicy) -> Vec<SocketAddr> 
 }
 
 /// Whether nobody has the name, or the resolver has failed.
-fn lookup_fault(text: &str) -> Owned {
-    let reason = text.rsplit_once(": ").map_or(text, |(_, reason)| reason);
+fn lookup_fault(failed: &Unresolved) -> Owned {
+    let Unresolved { text, errno } = failed;
+    let reason = text.rsplit_once(": ").map_or(text.as_str(), |(_, reason)| reason);
     let is_unknown = ["not known", "no address", "No address", "nodename"];
-    if is_unknown.iter().any(|words| reason.contains(words)) {
+    // Without a file the resolver can look at nothing, and knows of no host.
+    if errno.is_none() && is_unknown.iter().any(|words| reason.contains(words)) {
         Owned::NoSuchHost
     } else {
-        Owned::Lookup(reason.to_owned())
+        Owned::Lookup(reason.to_owned(), *errno)
     }
 }
 
@@ -404,10 +406,16 @@ mod tests {
 
     #[test]
     fn unknown_names_are_told_from_failures() {
-        let unknown = "cannot resolve host 'x': Name or service not known";
-        assert_eq!(lookup_fault(unknown), Owned::NoSuchHost);
-        let failed = "cannot resolve host 'x': Temporary failure in name resolution";
-        let want = "Temporary failure in name resolution".to_owned();
-        assert_eq!(lookup_fault(failed), Owned::Lookup(want));
+        let unknown = "Name or service not known";
+        let failed = "Temporary failure in name resolution";
+        let (lookup, short) = (|text: &str, errno| Owned::Lookup(text.to_owned(), errno), Some(24));
+        for (reason, errno, want) in [
+            (unknown, None, Owned::NoSuchHost),
+            (failed, None, lookup(failed, None)),
+            (unknown, short, lookup(unknown, short)),
+        ] {
+            let text = format!("cannot resolve host 'x': {reason}");
+            assert_eq!(lookup_fault(&Unresolved { text, errno }), want, "{reason} {errno:?}");
+        }
     }
 }

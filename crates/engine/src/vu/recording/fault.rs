@@ -47,14 +47,15 @@ fn fault(ended: &RequestEnded<'_>) -> Fault {
     let broken = |phase, kind| Fault { phase, kind, outcome: Outcome::Broken };
     let late = |phase, kind| Fault { phase, kind, outcome: Outcome::TimedOut };
     let text = ended.error;
+    let of_system = |otherwise| ended.errno.map_or(otherwise, |it| kind_of_system(OsError(it)));
     match ended.error_code {
         1050 => late(reached, TIMEOUT),
-        1100..=1111 => broken(Phase::Dns, OTHER),
+        1100..=1111 => broken(Phase::Dns, of_system(OTHER)),
         1201 => broken(reached, "broken_pipe"),
-        1202 => broken(reached, of_system(text)),
+        1202 => broken(reached, of_system(OTHER)),
+        1210 | 1213 => broken(Phase::Connect, of_system(OTHER)),
         1211 => late(Phase::Connect, "timed_out"),
         1212 => broken(Phase::Connect, "refused"),
-        1213 => broken(Phase::Connect, of_system(text)),
         1220 => broken(reached, "reset"),
         1301 => broken(Phase::Tls, "tls_protocol"),
         1310 | 1311 => broken(Phase::Tls, "tls_certificate"),
@@ -76,13 +77,6 @@ fn fault(ended: &RequestEnded<'_>) -> Fault {
     }
 }
 
-/// The name of the system's error whose number stands in a text: ``errno `113` ``.
-fn of_system(text: &str) -> &'static str {
-    let number = text.split_once("errno `").and_then(|(_, rest)| rest.split_once('`'));
-    let number = number.and_then(|(number, _)| number.parse().ok());
-    number.map_or(OTHER, |number| kind_of_system(OsError(number)))
-}
-
 /// The name of a code of HTTP/2 that a text ends with.
 fn named(prefix: &str, text: &str) -> &'static str {
     let code = text.rsplit(' ').next().unwrap_or_default();
@@ -95,28 +89,43 @@ fn named(prefix: &str, text: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use plimsoll_script::js::Timings;
+    use plimsoll_script::js::http::{Fault as Met, Operation};
 
     use super::*;
 
-    fn ended<'a>(error: &'a str, error_code: u16, timings: Timings) -> RequestEnded<'a> {
+    /// A request that has met a fault, with the text and the numbers that faults have.
+    fn ended<'a>(fault: &Met<'_>, text: &'a str, timings: Timings) -> RequestEnded<'a> {
         RequestEnded {
+            error: text,
+            error_code: fault.number(),
+            errno: fault.errno(),
+            timings,
+            ..answered(0, Some(false))
+        }
+    }
+
+    fn answered(status: u16, is_expected: Option<bool>) -> RequestEnded<'static> {
+        RequestEnded {
+            begun: None,
             method: "GET",
             url: "http://a/",
             name: "http://a/",
-            status: 0,
+            status,
             proto: "",
             tls_version: "",
             remote_ip: "",
-            error,
-            error_code,
-            is_expected: Some(false),
+            error: "",
+            error_code: 0,
+            errno: None,
+            is_expected,
             tags: None,
             intended_ns: 0,
             started_ns: 0,
             is_redirected: false,
+            is_resent: false,
             ended_ns: 10,
             unread_ns: 0,
-            timings,
+            timings: Timings::default(),
         }
     }
 
@@ -126,28 +135,47 @@ mod tests {
         let waited = Timings { waiting_ns: 5, ..Timings::default() };
         let reading = Timings { receiving_ns: 5, ..waited };
         let (broken, late) = (Outcome::Broken, Outcome::TimedOut);
-        for (text, code, timings, phase, kind, want) in [
-            ("request timeout", 1050, dialled, Phase::Connect, "timeout", late),
-            ("request timeout", 1050, waited, Phase::Waiting, "timeout", late),
-            ("request timeout", 1050, reading, Phase::Receiving, "timeout", late),
-            ("lookup: no such host", 1101, dialled, Phase::Dns, "other", broken),
-            ("dial: connection refused", 1212, dialled, Phase::Connect, "refused", broken),
-            ("dial: i/o timeout", 1211, dialled, Phase::Connect, "timed_out", late),
-            ("dial: unknown errno `99` on l", 1213, dialled, Phase::Connect, "no_ports", broken),
-            ("dial: unknown errno `24` on l", 1213, dialled, Phase::Connect, "no_files", broken),
-            ("dial: unknown errno `x` on l", 1213, dialled, Phase::Connect, "other", broken),
-            ("read: connection reset by peer", 1220, waited, Phase::Waiting, "reset", broken),
-            ("EOF", 1000, waited, Phase::Waiting, "closed", broken),
-            ("unexpected EOF", 1000, reading, Phase::Receiving, "truncated_body", broken),
-            ("x509: unknown authority", 1310, dialled, Phase::Tls, "tls_certificate", broken),
-            ("got ErrCode CANCEL", 1639, waited, Phase::Waiting, "reset:CANCEL", broken),
-            ("got ErrCode NO_ERROR", 1611, waited, Phase::Waiting, "goaway:UNKNOWN", broken),
-            ("ErrCode REFUSED_STREAM", 1638, waited, Phase::Waiting, "request_refused", {
-                Outcome::Refused
-            }),
-            ("what nobody knows", 1999, waited, Phase::Waiting, "other", broken),
+        let (read, write) = (Operation::Read, Operation::Write);
+        let connect = |errno| Met::Connect { errno, text: "no luck" };
+        let system = |errno| Met::System { operation: write, errno, text: "no luck" };
+        let lookup = |errno| Met::Lookup { text: "no luck", errno };
+        for (fault, timings, phase, kind, want) in [
+            (Met::TimedOut, dialled, Phase::Connect, "timeout", late),
+            (Met::TimedOut, waited, Phase::Waiting, "timeout", late),
+            (Met::TimedOut, reading, Phase::Receiving, "timeout", late),
+            (Met::NoSuchHost, dialled, Phase::Dns, "other", broken),
+            (lookup(None), dialled, Phase::Dns, "other", broken),
+            (lookup(Some(24)), dialled, Phase::Dns, "no_files", broken),
+            (Met::Refused, dialled, Phase::Connect, "refused", broken),
+            (Met::ConnectTimedOut, dialled, Phase::Connect, "timed_out", late),
+            (connect(99), dialled, Phase::Connect, "no_ports", broken),
+            (connect(98), dialled, Phase::Connect, "no_ports", broken),
+            (connect(24), dialled, Phase::Connect, "no_files", broken),
+            (connect(23), dialled, Phase::Connect, "no_files", broken),
+            (connect(113), dialled, Phase::Connect, "unreachable", broken),
+            (connect(5), dialled, Phase::Connect, "other", broken),
+            (Met::NoSocket, dialled, Phase::Connect, "no_files", broken),
+            (Met::ConnectOther("no luck"), dialled, Phase::Connect, "other", broken),
+            (Met::Reset(read), waited, Phase::Waiting, "reset", broken),
+            (Met::BrokenPipe(write), waited, Phase::Waiting, "broken_pipe", broken),
+            (system(110), waited, Phase::Waiting, "timed_out", broken),
+            (system(105), waited, Phase::Waiting, "other", broken),
+            (Met::Closed, waited, Phase::Waiting, "closed", broken),
+            (Met::ClosedWithin, reading, Phase::Receiving, "truncated_body", broken),
+            (Met::UnknownAuthority, dialled, Phase::Tls, "tls_certificate", broken),
+            (Met::Stream("CANCEL"), waited, Phase::Waiting, "reset:CANCEL", broken),
+            (Met::GoAway("NO_ERROR"), waited, Phase::Waiting, "goaway:UNKNOWN", broken),
+            (
+                Met::Stream("REFUSED_STREAM"),
+                waited,
+                Phase::Waiting,
+                "request_refused",
+                Outcome::Refused,
+            ),
+            (Met::Other("what nobody knows"), waited, Phase::Waiting, "other", broken),
         ] {
-            let (found, fault) = outcome(&ended(text, code, timings));
+            let text = fault.to_string();
+            let (found, fault) = outcome(&ended(&fault, &text, timings));
             assert_eq!(fault, Some(Fault { phase, kind, outcome: want }), "{text}");
             assert_eq!(found, want, "{text}");
             assert!(ERROR_KINDS.contains(&kind), "{kind}");
@@ -157,8 +185,7 @@ mod tests {
     #[test]
     fn a_response_is_judged_by_what_is_expected() {
         for (is_expected, ok) in [(None, true), (Some(true), true), (Some(false), false)] {
-            let response =
-                RequestEnded { status: 404, is_expected, ..ended("", 1404, Timings::default()) };
+            let response = answered(404, is_expected);
             assert_eq!(outcome(&response), (Outcome::Completed { status: 404, ok }, None));
         }
     }

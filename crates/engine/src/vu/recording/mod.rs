@@ -19,11 +19,16 @@ use plimsoll_core::executor::Executor;
 use plimsoll_core::metric::{GROUP_DURATION, Kind, MetricId, Registry};
 use plimsoll_core::result::Connections;
 use plimsoll_core::secret::Masks;
+use plimsoll_io::Address;
 use plimsoll_script::js::{Failure, Level, Sample};
 
 use super::cast::Cast;
-use super::tally::{CallTold, IterationEnded, Place, RequestEnded, SocketTold, Tally, TaskEnded};
+use super::tally::{
+    CallTold, IterationEnded, Place, RequestBegun, RequestEnded, Shortage, SocketTold, Tally,
+    TaskEnded,
+};
 use crate::observer::CpuUse;
+use crate::told_apart::{Most, Names, ToldApart};
 use role::{RoleBook, RoleTerms};
 use seconds::Line;
 
@@ -36,6 +41,8 @@ struct Shared {
     pub metrics: Arc<Registry>,
     pub group_duration: Option<MetricId>,
     pub masks: Masks,
+    pub endpoints: Arc<Names>,
+    pub told_apart: ToldApart,
     pub roles: Vec<RoleTerms>,
 }
 
@@ -47,10 +54,11 @@ pub struct Recorders {
 }
 
 impl Recorders {
-    /// For this run. `masks` say what of names of endpoints is not shown. The seconds come out at
-    /// the other end until all recordings are gone.
+    /// For this run. `masks` say what of names is not shown, and `notes_waiting` whether seconds
+    /// tell of the requests that wait when they end, for conditions. The seconds come out at the
+    /// other end until all recordings are gone.
     #[must_use]
-    pub fn new(cast: &Cast, masks: Masks) -> (Self, Seconds) {
+    pub fn new(cast: &Cast, masks: Masks, notes_waiting: bool) -> (Self, Seconds) {
         let mut metrics = cast.program.registry();
         // A script cannot have declared it otherwise: k6 has it.
         let group_duration = metrics.declare(GROUP_DURATION, Kind::TimeTrend).ok();
@@ -61,11 +69,22 @@ impl Recorders {
                 start_ns: role.start_ns,
                 window_ns: window_ns(&role.executor),
                 is_of_arrivals: is_of_arrivals(&role.executor),
+                notes_waiting,
             })
             .collect();
         let starts_ns: Vec<u64> = roles.iter().map(|role| role.start_ns).collect();
         let (sender, seconds) = seconds::channel(&starts_ns, cast.workers.max(1));
-        let shared = Shared { metrics: Arc::new(metrics), group_duration, masks, roles };
+        let names = |most| Arc::new(Names::new(most, cast.workers as usize, roles.len()));
+        let told_apart = ToldApart { groups: names(Most::PARTS), tags: names(Most::TAGS) };
+        let endpoints = names(Most::PARTS);
+        let shared = Shared {
+            metrics: Arc::new(metrics),
+            group_duration,
+            masks,
+            endpoints,
+            told_apart,
+            roles,
+        };
         (Self { shared: Arc::new(shared), sender }, seconds)
     }
 
@@ -140,6 +159,12 @@ impl Recording {
         book(&mut self.roles, &mut self.line, place, at_ns)
     }
 
+    /// Whether connections were begun to other hosts, by scenario.
+    #[cfg(test)]
+    pub(super) fn dials_elsewhere(&self) -> Vec<bool> {
+        self.roles.iter().map(|role| role.dials_elsewhere).collect()
+    }
+
     fn pass(&mut self, at_ns: u64, is_end: bool) {
         let line = &mut self.line;
         for (at, role) in self.roles.iter_mut().enumerate() {
@@ -162,6 +187,12 @@ impl Tally for Recording {
     fn call(&mut self, place: &Place<'_>, told: &CallTold<'_>) {
         if let Some(role) = self.role(place, place.at_ns) {
             role.call(told.event);
+        }
+    }
+
+    fn short(&mut self, place: &Place<'_>, shortage: Shortage) {
+        if let Some(role) = self.role(place, place.at_ns) {
+            role.short(shortage);
         }
     }
 
@@ -214,6 +245,24 @@ impl Tally for Recording {
         self.began = Some((at_ns, CpuUse::of_thread()));
         self.roles.iter_mut().for_each(|role| role.begin(at_ns));
         self.line.begin();
+    }
+
+    fn began(&mut self, place: &Place<'_>, begun: &RequestBegun) {
+        if let Some(role) = self.role(place, place.at_ns) {
+            role.began(begun);
+        }
+    }
+
+    fn dialled(&mut self, place: &Place<'_>, to: &Address) {
+        if let Some(role) = self.role(place, place.at_ns) {
+            role.dialled(to);
+        }
+    }
+
+    fn received(&mut self, place: &Place<'_>, bytes: u64) {
+        if let Some(role) = self.role(place, place.at_ns) {
+            role.observer.recorder(true).received_bytes += bytes;
+        }
     }
 
     fn cut_off(&mut self, place: &Place<'_>, cut: &RequestEnded<'_>) {

@@ -237,7 +237,8 @@ impl OneRole<'_> {
         let terms = books.first().map(|book| book.terms);
         let start_ns = terms.map_or(0, |terms| terms.start_ns);
         let is_of_arrivals = terms.is_some_and(|terms| terms.is_of_arrivals);
-        let went_elsewhere = books.iter().any(|book| book.went_elsewhere);
+        let dials_elsewhere = books.iter().any(|book| book.dials_elsewhere);
+        let due_after = books.iter().map(|book| book.due_after).sum();
         let mut beside = Beside::default();
         books.iter().for_each(|book| beside.merge(&book.beside));
         let shares: Vec<CpuShares> = books.iter().map(of_window).collect();
@@ -252,6 +253,9 @@ impl OneRole<'_> {
         result.interrupted = self.recorded.interrupted;
         sum.iterations = Some(Box::default());
         result.rate = outcome::rate(self.plan, &sum, Vec::new());
+        if result.rate.window_ns == sum.window_ns {
+            result.rate.due_after = due_after;
+        }
         outcome::settle_parts(&mut sum, result.rate.responses.unwrap_or(0));
         result.series = self.recorded.seconds.series(self.at, result.elapsed_ns);
         result.stages = outcome::stages(self.plan, true);
@@ -277,7 +281,7 @@ impl OneRole<'_> {
             seen.lateness_max_ns = iterations.lateness.max_ns().unwrap_or(0);
             seen.sent = iterations.started;
         }
-        seen.tcp.server_here = !went_elsewhere;
+        seen.tcp.server_here = !dials_elsewhere;
         seen.tcp.connects_delay_requests = seen.tcp.connects > 0;
         (seen.scheduled, seen.unsent, seen.requests) = (0, 0, None);
         // The script decides how much each of its connections has to do.
@@ -289,6 +293,7 @@ impl OneRole<'_> {
         seen.cycle_ns = result.latency.service.mean_ns().unwrap_or(0.0);
         seen.cycle_excess = 0.0;
         seen.vus = self.vus(&result, &beside);
+        result.loader.lost_share = Some(seen.lost_share());
         (result.loader.verdict, result.loader.causes) = conclude(judge(&seen), &result);
         let name = self.name().to_owned();
         Ok(ScenarioResult { name, start_ns, result })

@@ -2,6 +2,8 @@
 //! fall into. It is kept as a plain worker's is, so that results are made of both alike.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use plimsoll_core::Phase;
 use plimsoll_core::beside::Beside;
@@ -12,6 +14,7 @@ use plimsoll_core::part::{Part, Place as Parts};
 use plimsoll_core::recorder::{Interval, Moments};
 use plimsoll_core::result::Connections;
 use plimsoll_core::secret::Masks;
+use plimsoll_io::Address;
 use plimsoll_script::js::Sample;
 
 use super::Shared;
@@ -19,18 +22,21 @@ use super::fault::outcome;
 use crate::admission::Timetable;
 use crate::labels::Labels;
 use crate::observer::{CpuUse, Observer};
+use crate::told_apart::Names;
 use crate::vu::tally::{
-    CallEvent, IterationEnded, Outcome, Place, RequestEnded, SocketEvent, SocketTold,
+    CallEvent, IterationEnded, Outcome, Place, RequestBegun, RequestEnded, Shortage, SocketEvent,
+    SocketTold,
 };
 
-/// Endpoints that are told apart; the others are one, called `others`. Each takes memory for its
-/// times on each worker.
-const ENDPOINTS_MAX: usize = 200;
+/// What all endpoints are called that are not told apart.
 const OTHERS: &str = "others";
 
-/// Names of requests that a worker knows the endpoint of. URLs that keep changing are more; each of
+/// Requests that a worker knows the endpoint of. URLs that keep changing are more; each of
 /// those is looked up again.
-const NAMES_MAX: usize = 10_000;
+const KNOWN_MAX: usize = 10_000;
+
+/// When a request was due that is not under way.
+const NOT_OPEN: u64 = u64::MAX;
 
 /// The status of the answer that opens a WebSocket.
 const SWITCHED: u16 = 101;
@@ -44,6 +50,8 @@ pub(super) struct RoleTerms {
     pub window_ns: Option<u64>,
     /// Whether its iterations are due at a rate.
     pub is_of_arrivals: bool,
+    /// Whether its seconds tell of the requests that wait when they end.
+    pub notes_waiting: bool,
 }
 
 /// See the head of this module.
@@ -61,8 +69,12 @@ pub(super) struct RoleBook {
     /// When the last response was complete, and when the last iteration ended.
     pub answered_ns: u64,
     pub ended_ns: u64,
-    /// Whether requests went to another host than this.
-    pub went_elsewhere: bool,
+    /// Whether connections were begun to another host than this.
+    pub dials_elsewhere: bool,
+    /// Requests that became due after its window, redirects left out.
+    pub due_after: u64,
+    /// When each request under way was due, by its number.
+    open: Vec<u64>,
     /// Calls of gRPC and WebSockets, which no other figure has.
     pub beside: Beside,
     pub connections: Connections,
@@ -75,15 +87,17 @@ impl RoleBook {
             terms,
             observer: Observer::new(false, cpu, &shared.metrics, terms.start_ns),
             iterations: Iterations::default(),
-            labels: Labels::new(&shared.metrics),
-            endpoints: Endpoints::default(),
+            labels: Labels::new(&shared.metrics, &shared.masks).sharing(&shared.told_apart),
+            endpoints: Endpoints::of(&shared.endpoints),
             timetable: Timetable { start_ns: 0, measured_ns: u64::MAX, stop_ns: u64::MAX },
             has_begun: false,
             cpu_from_ns: 0,
             cpu_to_ns: None,
             answered_ns: 0,
             ended_ns: 0,
-            went_elsewhere: false,
+            dials_elsewhere: false,
+            due_after: 0,
+            open: Vec::new(),
             beside: Beside::default(),
             connections: Connections::default(),
         }
@@ -117,7 +131,11 @@ impl RoleBook {
             }
             // The last one ends with the load.
             let is_last = is_end && at_ns < end_ns;
-            let Some(interval) = self.observer.take_interval(at_ns, 0, is_last) else { return };
+            let Some(mut interval) = self.observer.take_interval(at_ns, 0, is_last) else { return };
+            if self.terms.notes_waiting && !is_last {
+                let open = self.open.iter().filter(|intended_ns| **intended_ns < end_ns);
+                open.for_each(|intended_ns| interval.note_waiting(end_ns - intended_ns, 1));
+            }
             if !(is_last && interval.is_empty()) {
                 hand_on(interval);
             }
@@ -155,8 +173,30 @@ impl RoleBook {
             self.observer.answered(ended.ended_ns, ok, parts);
             self.answered_ns = self.answered_ns.max(ended.ended_ns);
         }
-        let is_here = ended.remote_ip.starts_with("127.") || ended.remote_ip == "::1";
-        self.went_elsewhere |= !is_here;
+    }
+
+    /// A request begins.
+    pub(super) fn began(&mut self, begun: &RequestBegun) {
+        let number = begun.number as usize;
+        if self.open.len() <= number {
+            self.open.resize(number + 1, NOT_OPEN);
+        }
+        self.open[number] = begun.intended_ns;
+        self.counted(begun.intended_ns, begun.is_redirected);
+        self.observer.recorder(true).began();
+    }
+
+    /// A request is one of those scheduled.
+    fn counted(&mut self, intended_ns: u64, is_redirected: bool) {
+        self.observer.recorder(true).ledger.redirects += u64::from(is_redirected);
+        let is_after = intended_ns >= self.timetable.stop_ns;
+        self.due_after += u64::from(is_after && !is_redirected);
+    }
+
+    /// A connection is begun.
+    pub(super) fn dialled(&mut self, to: &Address) {
+        let is_elsewhere = |to: &SocketAddr| !to.ip().to_canonical().is_loopback();
+        self.dials_elsewhere |= matches!(to, Address::Tcp(to) if is_elsewhere(to));
     }
 
     pub(super) fn cut_off(&mut self, place: &Place<'_>, cut: &RequestEnded<'_>, masks: &Masks) {
@@ -172,6 +212,7 @@ impl RoleBook {
 
     pub(super) fn unsent(&mut self, place: &Place<'_>, asked: &RequestEnded<'_>, masks: &Masks) {
         let parts = Parts { endpoint: self.endpoint(place, asked, masks), ..self.parts(place) };
+        self.counted(asked.intended_ns, false);
         let recorder = self.observer.recorder(true);
         let waited_ns = recorder.gap_ns(asked.intended_ns, asked.ended_ns);
         recorder.unsent(1, waited_ns, parts);
@@ -186,10 +227,18 @@ impl RoleBook {
         masks: &Masks,
     ) -> Parts {
         let parts = Parts { endpoint: self.endpoint(place, ended, masks), ..self.parts(place) };
+        match ended.begun {
+            Some(number) => self.open[number as usize] = NOT_OPEN,
+            None => {
+                self.counted(ended.intended_ns, ended.is_redirected);
+                self.observer.recorder(true).began();
+            }
+        }
         let recorder = self.observer.recorder(true);
-        recorder.scheduled(parts);
-        recorder.started_at_once(parts);
-        recorder.ledger.redirects += u64::from(ended.is_redirected);
+        recorder.belongs(parts);
+        if ended.is_resent {
+            recorder.resent(parts);
+        }
         let blocked_ns = recorder.gap_ns(moments.intended_ns, moments.started_ns);
         recorder.phases[Phase::Blocked].record(blocked_ns);
         recorder.delays.lag.record(blocked_ns);
@@ -211,7 +260,6 @@ impl RoleBook {
         recorder.late(late_ns);
         self.iterations.lateness.record(late_ns);
         recorder.sent_bytes += ended.sent_bytes;
-        recorder.received_bytes += ended.received_bytes;
         self.ended_ns = self.ended_ns.max(place.at_ns);
         self.iterations.started();
         match ended.outcome {
@@ -229,6 +277,9 @@ impl RoleBook {
     }
 
     pub(super) fn call(&mut self, event: CallEvent) {
+        if let CallEvent::Ended { is_resent: true, .. } = event {
+            self.observer.recorder(true).resent(Parts::NOWHERE);
+        }
         let calls = &mut self.beside.calls;
         match event {
             CallEvent::Opened => {}
@@ -237,6 +288,13 @@ impl RoleBook {
             CallEvent::Ended { code: 0, .. } => calls.ok += 1,
             CallEvent::Ended { .. } => calls.failed += 1,
         }
+    }
+
+    /// A call or a WebSocket could not be connected, for want of something of this host's.
+    pub(super) fn short(&mut self, shortage: Shortage) {
+        let recorder = self.observer.recorder(true);
+        let text = || "no call or WebSocket could be connected".to_owned();
+        recorder.error(Phase::Connect, shortage.kind(), 1, text);
     }
 
     pub(super) fn socket(&mut self, told: &SocketTold<'_>) {
@@ -288,7 +346,7 @@ impl RoleBook {
 
     fn endpoint(&mut self, place: &Place<'_>, ended: &RequestEnded<'_>, masks: &Masks) -> u16 {
         let parts = &mut self.observer.measured.parts.endpoints;
-        self.endpoints.of(place, ended, masks, parts)
+        self.endpoints.number(place, ended, masks, parts)
     }
 }
 
@@ -333,15 +391,21 @@ fn of_attempt(ended: &RequestEnded<'_>) -> Moments {
 
 /// The endpoints of a scenario's requests: the names that the script gives them, else method and
 /// URL.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Endpoints {
+    /// The names that are told apart.
+    names: Arc<Names>,
     /// By method, name and number of the tags.
     known: HashMap<Box<[u8]>, u16>,
     key: Vec<u8>,
 }
 
 impl Endpoints {
-    fn of(
+    fn of(names: &Arc<Names>) -> Self {
+        Self { names: Arc::clone(names), known: HashMap::new(), key: Vec::new() }
+    }
+
+    fn number(
         &mut self,
         place: &Place<'_>,
         ended: &RequestEnded<'_>,
@@ -356,8 +420,8 @@ impl Endpoints {
         if let Some(known) = self.known.get(self.key.as_slice()) {
             return *known;
         }
-        let part = part_of(&name(place, ended, masks), parts);
-        if self.known.len() < NAMES_MAX {
+        let part = part_of(&name(place, ended, masks), &self.names, parts);
+        if self.known.len() < KNOWN_MAX {
             self.known.insert(self.key.as_slice().into(), part);
         }
         part
@@ -372,20 +436,17 @@ fn name(place: &Place<'_>, ended: &RequestEnded<'_>, masks: &Masks) -> String {
     let name = tagged.unwrap_or(ended.name);
     match name.contains("://") {
         true => format!("{} {}", ended.method, masks.url(name)),
-        false => name.to_owned(),
+        false => masks.label(name),
     }
 }
 
 #[cold]
-fn part_of(name: &str, parts: &mut Vec<Part>) -> u16 {
-    let find = |parts: &[Part], name: &str| parts.iter().position(|part| part.name == name);
-    let at = find(parts, name).unwrap_or_else(|| {
-        let is_full = parts.len() >= ENDPOINTS_MAX;
-        let name = if is_full { OTHERS } else { name };
-        find(parts, name).unwrap_or_else(|| {
-            parts.push(Part::new(name));
-            parts.len() - 1
-        })
+fn part_of(name: &str, names: &Names, parts: &mut Vec<Part>) -> u16 {
+    let name = if names.admits(name) { name } else { OTHERS };
+    let known = parts.iter().position(|part| part.name == name);
+    let at = known.unwrap_or_else(|| {
+        parts.push(Part::new(name));
+        parts.len() - 1
     });
     at as u16
 }
@@ -396,13 +457,19 @@ mod tests {
 
     #[test]
     fn endpoints_have_an_end_and_the_rest_is_one() {
-        let mut parts = Vec::new();
-        for number in 0..ENDPOINTS_MAX + 5 {
-            part_of(&number.to_string(), &mut parts);
+        let names = Names::new(crate::told_apart::Most::PARTS, 8, 4);
+        let [mut parts, mut of_another] = [const { Vec::new() }; 2];
+        for number in 0..55 {
+            part_of(&number.to_string(), &names, &mut parts);
         }
-        assert_eq!(parts.len(), ENDPOINTS_MAX + 1);
-        assert_eq!(usize::from(part_of("7", &mut parts)), 7);
-        let others = part_of("new", &mut parts);
+        assert_eq!(parts.len(), 50 + 1);
+        assert_eq!(usize::from(part_of("7", &names, &mut parts)), 7);
+        let others = part_of("new", &names, &mut parts);
         assert_eq!(parts[usize::from(others)].name, OTHERS);
+        // Another worker tells the same names apart.
+        for (name, want) in [("new", OTHERS), ("54", OTHERS), ("49", "49")] {
+            let at = part_of(name, &names, &mut of_another);
+            assert_eq!(of_another[usize::from(at)].name, want);
+        }
     }
 }

@@ -88,7 +88,7 @@ impl Tally for Kept {
 
     fn call(&mut self, _: &Place<'_>, told: &CallTold<'_>) {
         let what = match told.event {
-            CallEvent::Ended { code, started_ns, ended_ns } => {
+            CallEvent::Ended { code, started_ns, ended_ns, .. } => {
                 assert!(started_ns <= ended_ns);
                 format!("ended {code}")
             }

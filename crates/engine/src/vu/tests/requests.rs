@@ -9,12 +9,14 @@ use plimsoll_script::js::Settings;
 use super::{Kept, MS, Run, S, cast, program, program_with, role, run_with};
 
 /// Answers requests without a body, each after the same time: `/to/PATH` redirects, `/close`
-/// closes, `/never` is not answered, `/fields/N` has N fields more, `/long/N` one field of N bytes,
+/// closes, `/once` closes without an answer where it is not the first request of its connection,
+/// `/never` is not answered, `/fields/N` has N fields more, `/long/N` one field of N bytes,
 /// and all else is a greeting.
 #[derive(Default)]
 pub(super) struct Server {
     after_ns: u64,
     read: HashMap<PeerConn, Vec<u8>>,
+    answered: HashMap<PeerConn, u64>,
 }
 
 impl Server {
@@ -35,6 +37,12 @@ impl Peer for Server {
             let head: Vec<u8> = read.drain(..end + 4).collect();
             let head = String::from_utf8(head).expect("a head is text");
             let path = head.split(' ').nth(1).expect("a target").to_owned();
+            let requests = self.answered.entry(conn).or_default();
+            *requests += 1;
+            if path == "/once" && *requests > 1 {
+                out.close(self.after_ns);
+                continue;
+            }
             if let Some(to) = path.strip_prefix("/to") {
                 let response =
                     format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");

@@ -6,6 +6,9 @@ use std::env::consts::OS;
 
 use thiserror::Error;
 
+/// The system's number for "too many open files in this process".
+const EMFILE: i32 = 24;
+
 /// What failed on an open connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
@@ -33,9 +36,14 @@ pub enum Fault<'a> {
     /// No server has the name.
     #[error("lookup: no such host")]
     NoSuchHost,
-    /// The name cannot be looked up, for this reason.
-    #[error("lookup: {0}")]
-    Lookup(&'a str),
+    /// The name cannot be looked up.
+    #[error("lookup: {text}")]
+    Lookup {
+        /// Why.
+        text: &'a str,
+        /// The number of the system's error, where it is one of this host.
+        errno: Option<i32>,
+    },
     /// The server's address is one that the options forbid.
     #[error("ip is blacklisted")]
     BlockedAddress,
@@ -56,6 +64,9 @@ pub enum Fault<'a> {
         /// What the system says about it.
         text: &'a str,
     },
+    /// This process has no socket left for a connection.
+    #[error("dial: no socket is free in this process: use fewer VUs or connections")]
+    NoSocket,
     /// A connection cannot be made, for another reason.
     #[error("dial: {0}")]
     ConnectOther(&'a str),
@@ -149,13 +160,13 @@ impl Fault<'_> {
         match self {
             Self::Other(_) | Self::Closed | Self::ClosedWithin => 1000,
             Self::TimedOut => 1050,
-            Self::Lookup(_) => 1100,
+            Self::Lookup { .. } => 1100,
             Self::NoSuchHost => 1101,
             Self::BlockedAddress => 1110,
             Self::BlockedName => 1111,
             Self::BrokenPipe(_) => 1201,
             Self::System { .. } => 1202,
-            Self::ConnectOther(_) => 1210,
+            Self::NoSocket | Self::ConnectOther(_) => 1210,
             Self::ConnectTimedOut => 1211,
             Self::Refused => 1212,
             Self::Connect { .. } => 1213,
@@ -171,6 +182,18 @@ impl Fault<'_> {
             Self::Decode(_) => 1701,
         }
     }
+
+    /// The number of the system's error, where the system has refused something. Texts are for
+    /// people, and k6's: who counts goes by this.
+    #[must_use]
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Lookup { errno, .. } => *errno,
+            Self::Connect { errno, .. } | Self::System { errno, .. } => Some(*errno),
+            Self::NoSocket => Some(EMFILE),
+            _ => None,
+        }
+    }
 }
 
 /// The number of a status that stands for an error; 0 for others.
@@ -184,11 +207,12 @@ mod tests {
 
     #[test]
     fn faults_have_the_texts_and_numbers_of_k6() {
+        let misbehaving = Fault::Lookup { text: "server misbehaving", errno: None };
         let unreachable = Fault::Connect { errno: 113, text: "no route to host" };
         for (fault, number, text) in [
             (Fault::TimedOut, 1050, "request timeout"),
             (Fault::NoSuchHost, 1101, "lookup: no such host"),
-            (Fault::Lookup("server misbehaving"), 1100, "lookup: server misbehaving"),
+            (misbehaving, 1100, "lookup: server misbehaving"),
             (Fault::BlockedAddress, 1110, "ip is blacklisted"),
             (Fault::BlockedName, 1111, "hostname is blocked"),
             (Fault::ConnectTimedOut, 1211, "dial: i/o timeout"),
@@ -218,6 +242,8 @@ mod tests {
             assert_eq!((fault.number(), fault.to_string().as_str()), (number, text));
         }
         assert_eq!(unreachable.number(), 1213);
+        let errnos = [unreachable, misbehaving, Fault::NoSocket, Fault::Refused];
+        assert_eq!(errnos.map(|fault| fault.errno()), [Some(113), None, Some(EMFILE), None]);
         let text = "dial: unknown errno 113 error with msg `no route to host`";
         assert_eq!(unreachable.to_string(), text);
         let numbers = [0, 101, 200, 399, 400, 404, 599, 600].map(number_of_status);

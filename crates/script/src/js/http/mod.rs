@@ -142,6 +142,8 @@ pub struct Hop<'a> {
     pub error: &'a str,
     /// The number of that error in k6, or of the status; 0 without one.
     pub error_code: u16,
+    /// The number of the system's error, where the system has refused something.
+    pub errno: Option<i32>,
     /// Whether it follows a redirect.
     pub is_redirected: bool,
 }
@@ -206,6 +208,7 @@ pub struct Flow {
     onward: Option<Onward>,
     error: String,
     error_code: u16,
+    errno: Option<i32>,
     warning: Option<String>,
 }
 
@@ -263,7 +266,7 @@ impl Flow {
         }
         self.error.clear();
         self.first_head.clear();
-        (self.status, self.error_code, self.redirects) = (0, 0, 0);
+        (self.status, self.error_code, self.errno, self.redirects) = (0, 0, None, 0);
         (self.onward, self.warning) = (None, None);
         (self.is_first, self.has_own_host, self.strips_credentials) = (true, true, false);
         self.is_redirected = false;
@@ -427,14 +430,16 @@ impl Flow {
 
     /// There is no response that can be used. The request ends with this hop.
     pub fn fail(&mut self, fault: &Fault<'_>) -> Next {
-        self.end(fault.number(), &format_args!("{fault}"))
+        let done = self.end(fault.number(), &format_args!("{fault}"));
+        self.errno = fault.errno();
+        done
     }
 
     fn end(&mut self, number: u16, text: &std::fmt::Arguments<'_>) -> Next {
         self.error.clear();
         // Writing to a string does not fail.
         let _ = self.error.write_fmt(*text);
-        self.error_code = number;
+        (self.error_code, self.errno) = (number, None);
         // A part of an encoded body cannot be decoded.
         if !self.keeps_body || fields::value(&self.head, "content-encoding").is_some() {
             self.body.clear();
@@ -472,6 +477,7 @@ impl Flow {
             is_expected: request.expected.holds(self.status).map(|holds| holds || is_challenge),
             error: &self.error,
             error_code: self.code(),
+            errno: self.errno,
             ..self.unfinished_hop()
         }
     }
@@ -487,6 +493,7 @@ impl Flow {
             is_expected: None,
             error: "",
             error_code: 0,
+            errno: None,
             is_redirected: self.is_redirected,
         }
     }

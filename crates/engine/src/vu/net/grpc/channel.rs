@@ -17,7 +17,8 @@ use plimsoll_script::js::grpc as script;
 use super::super::sites::Way;
 use super::super::{Net, Terms};
 use super::{Around, CHANNEL, News, Owned, words};
-use crate::vu::tally::Tally;
+use crate::vu::books::Actor;
+use crate::vu::tally::{Shortage, Tally};
 
 /// How long a connect may take that no script waits for, as k6's library has it, ns.
 const REDIAL_NS: u64 = 20_000_000_000;
@@ -47,6 +48,8 @@ pub(super) struct Channel {
     pub user: u32,
     /// Its number at its user.
     pub number: u32,
+    /// Who opened it.
+    pub actor: Actor,
     pub site: u32,
     pub host: String,
     pub authority: String,
@@ -107,8 +110,8 @@ impl<D: Driver> Net<D> {
     /// Opens a channel of a user.
     pub(super) fn open_channel<T: Tally>(
         &mut self,
-        user: u32,
-        number: u32,
+        (user, number): (u32, u32),
+        actor: Actor,
         around: &mut Around<'_, T>,
     ) {
         let Some(asked) = around.users[user as usize].vu.channel(number) else { return };
@@ -120,6 +123,7 @@ impl<D: Driver> Net<D> {
         self.grpc.channels[id as usize] = Channel {
             user,
             number,
+            actor,
             site,
             host: asked.host.clone(),
             authority: asked.authority.clone(),
@@ -170,6 +174,9 @@ impl<D: Driver> Net<D> {
                 Err(fault) => fault,
                 Ok(route) => {
                     let owned = &mut self.grpc.owned[user as usize].wires;
+                    let actor = self.grpc.channels[id as usize].actor;
+                    let (tally, place) = around.books.at(actor, around.now_ns);
+                    tally.dialled(&place, &route.to);
                     let whose = (user, site, id);
                     let now_ns = around.now_ns;
                     match self.wires.open_channel(&mut self.driver, whose, route, owned, now_ns) {
@@ -177,7 +184,7 @@ impl<D: Driver> Net<D> {
                             self.grpc.channels[id as usize].state = State::Dialling(wire);
                             return;
                         }
-                        None => Owned::ConnectOther("no socket is free in this process".into()),
+                        None => Owned::NoSocket,
                     }
                 }
             },
@@ -193,6 +200,11 @@ impl<D: Driver> Net<D> {
         to: Option<&Address>,
         around: &mut Around<'_, T>,
     ) {
+        if let Some(shortage) = Shortage::of(fault.as_fault().errno()) {
+            let actor = self.grpc.channels[id as usize].actor;
+            let (tally, place) = around.books.at(actor, around.now_ns);
+            tally.short(&place, shortage);
+        }
         let text = words::unconnected(fault, &self.grpc.channels[id as usize].host, to);
         self.fail_channel(id, &text, around);
     }

@@ -170,6 +170,9 @@ impl<D: Driver> Net<D> {
         let wire = received.socket.0;
         let user = self.wires.user(wire);
         self.owned[user as usize].received_bytes += received.len() as u64;
+        let actor = around.users[user as usize].actor();
+        let (tally, place) = around.books.at(actor, around.now_ns);
+        tally.received(&place, received.len() as u64);
         let mut happened = std::mem::take(&mut self.grpc.happened);
         let super::Grpc { calls, channels, .. } = &mut self.grpc;
         let channels: &[Channel] = channels;

@@ -147,7 +147,7 @@ impl<D: Driver> Net<D> {
     ) {
         let around = &mut Around { now_ns, users, books };
         match order {
-            Order::Connect(number) => self.open_channel(user, number, around),
+            Order::Connect(number) => self.open_channel((user, number), actor, around),
             Order::Close(number) => {
                 if let Some(id) = self.grpc.channel_of(user, number) {
                     self.close_channel(id, around);
@@ -356,9 +356,10 @@ impl<D: Driver> Net<D> {
             }
         }
         self.take_off_call(id, phase, channel);
-        let started_ns = self.grpc.calls[id as usize].started_ns;
+        let call = &self.grpc.calls[id as usize];
+        let (started_ns, is_resent) = (call.started_ns, call.is_repeated);
         let ended_ns = around.now_ns;
-        self.tell(id, CallEvent::Ended { code, started_ns, ended_ns }, around);
+        self.tell(id, CallEvent::Ended { code, started_ns, ended_ns, is_resent }, around);
         self.grpc.news.push_back((user, News::Call(id)));
     }
 

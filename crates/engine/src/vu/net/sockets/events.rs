@@ -81,6 +81,8 @@ impl<D: Driver> Net<D> {
         let socket = &mut self.sockets.all[id as usize];
         let owned = &mut self.owned[socket.user as usize];
         owned.received_bytes += received.len() as u64;
+        let (tally, place) = books.at(users[socket.user as usize].actor(), at_ns);
+        tally.received(&place, received.len() as u64);
         let Some(connection) = &mut socket.connection else {
             self.driver.release(received);
             return;

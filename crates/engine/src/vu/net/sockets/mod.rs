@@ -28,7 +28,7 @@ use super::fault::Owned as OwnedFault;
 use super::sites::{OF_SOCKET, Way};
 use crate::deadlines::Deadlines;
 use crate::vu::books::{Actor, Books};
-use crate::vu::tally::{SocketEvent, SocketTold, Tally};
+use crate::vu::tally::{Shortage, SocketEvent, SocketTold, Tally};
 use crate::vu::user::User;
 use leaving::Leaving;
 
@@ -263,7 +263,7 @@ impl<D: Driver> Net<D> {
         let socket = &mut self.sockets.all[id as usize];
         match self.sites.way(socket.site, id | OF_SOCKET, now_ns) {
             Way::Asked => socket.phase = Phase::Named,
-            Way::Open => match self.dial_socket(id, users) {
+            Way::Open => match self.dial_socket(id, now_ns, users, books) {
                 Ok(()) => {}
                 Err(fault) => self.fail_socket(id, &fault, now_ns, books),
             },
@@ -284,14 +284,20 @@ impl<D: Driver> Net<D> {
         }
     }
 
-    fn dial_socket(&mut self, id: u32, users: &[User]) -> Result<(), OwnedFault> {
+    fn dial_socket<T: Tally>(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        users: &[User],
+        books: &mut Books<T>,
+    ) -> Result<(), OwnedFault> {
         let socket = &mut self.sockets.all[id as usize];
         let owned = &mut self.owned[socket.user as usize];
         let route = self.sites.route(socket.site, owned.id)?;
-        let wire = self.wires.lend(&mut self.driver, &mut owned.wires).ok_or_else(|| {
-            let text = "no socket is free in this process: use fewer VUs or connections";
-            OwnedFault::ConnectOther(text.to_owned())
-        })?;
+        let wire = self.wires.lend(&mut self.driver, &mut owned.wires);
+        let wire = wire.ok_or(OwnedFault::NoSocket)?;
+        let (tally, place) = books.at(socket.actor, now_ns);
+        tally.dialled(&place, &route.to);
         let mut connection = Box::new(Connection::<Duplex>::new(SocketId(wire), &()));
         let dial = users[socket.user as usize].vu.dial(socket.number);
         connection.prepare(Upgrade {
@@ -317,6 +323,10 @@ impl<D: Driver> Net<D> {
         books: &mut Books<T>,
     ) {
         let socket = &mut self.sockets.all[id as usize];
+        if let Some(shortage) = Shortage::of(fault.as_fault().errno()) {
+            let (tally, place) = books.at(socket.actor, now_ns);
+            tally.short(&place, shortage);
+        }
         let text = words(fault, socket.route.as_ref(), socket.flow.origin().host);
         if socket.phase == Phase::Open {
             // The end of the stream has k6's words among the closes.
