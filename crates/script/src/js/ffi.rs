@@ -77,8 +77,6 @@ pub(super) const EVAL_COMPILE_ONLY: c_int = 1 << 5;
 
 pub(super) const PROP_C_W_E: c_int = 7;
 pub(super) const PROP_WRITABLE: u8 = 2;
-/// The atom that stands for none.
-pub(super) const ATOM_NULL: u32 = 0;
 pub(super) const PROP_CONFIGURABLE: u8 = 1;
 pub(super) const PROP_ENUMERABLE: c_int = 4;
 

@@ -148,9 +148,6 @@ pub struct Answer<'a> {
     pub remote_ip: &'a str,
     /// The port of the server.
     pub remote_port: u16,
-    /// The head of the request as it was sent first: the request line, and a line for each field.
-    /// Empty if nothing was sent.
-    pub sent_head: &'a [u8],
     /// The lines of the response's head, each `name: value` and ended by CR LF.
     pub head: &'a [u8],
     /// Its body, decoded.

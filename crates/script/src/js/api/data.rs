@@ -2,38 +2,33 @@
 //!
 //! Its elements are kept once for all virtual users, as JSON. Each access parses one element anew,
 //! and freezes it: a change would be lost.
-//!
-//! To scripts it is an array that cannot be changed, so that it is one for `Array.isArray`,
-//! `JSON.stringify` and `concat` too: a proxy of an empty array. [`SharedRows`] is its handler.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 use super::classes::{self, Classes, Held};
 use super::need_sync;
-use crate::js::ffi;
+use crate::js::ffi::{self, Raw};
 use crate::js::inner::Stage;
-use crate::js::native::{Call, functions, native};
+use crate::js::native::{Call, native};
 use crate::js::store::Rows;
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
 
 /// The elements of a shared array.
 pub(super) struct SharedRows(Rows);
 
-/// What a proxy asks its handler for.
-const TRAPS: &[ffi::FunctionEntry] = functions! {
-    c"get" 3 => get;
-    c"has" 2 => has;
-    c"ownKeys" 1 => own_keys;
-    c"getOwnPropertyDescriptor" 2 => descriptor;
-    c"set" 4 => unchangeable;
-    c"defineProperty" 3 => unchangeable;
-    c"deleteProperty" 2 => unchangeable;
-    c"setPrototypeOf" 2 => unchangeable;
-    c"preventExtensions" 1 => unchangeable;
+static EXOTIC: ffi::Exotic = ffi::Exotic {
+    get_own_property: Some(get_own_property),
+    get_own_property_names: Some(get_own_property_names),
+    delete_property: None,
+    define_own_property: Some(define_own_property),
+    has_property: None,
+    get_property: None,
+    set_property: None,
 };
 
 impl Held for SharedRows {
     const NAME: &'static CStr = c"SharedArray";
+    const EXOTIC: *const ffi::Exotic = &raw const EXOTIC;
 
     fn class(classes: &Classes) -> u32 {
         classes.rows
@@ -42,11 +37,12 @@ impl Held for SharedRows {
 
 pub(super) fn fill(module: &Value<'_>) -> Result<(), Thrown> {
     let context = module.context();
-    let (constructor, _) =
+    let (constructor, prototype) =
         classes::constructor(context, c"SharedArray", 2, native!(construct), &[])?;
-    let traps = context.object()?;
-    traps.define_functions(TRAPS)?;
-    classes::set_prototype::<SharedRows>(traps);
+    // The methods of arrays work on whatever has a length and elements.
+    let array = context.global().get("Array")?.get("prototype")?;
+    let set_prototype = context.global().get("Object")?.get("setPrototypeOf")?;
+    set_prototype.call(&context.undefined(), &[prototype, array])?;
     module.define("SharedArray", constructor)
 }
 
@@ -70,11 +66,8 @@ fn construct<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
         Some(rows) => rows,
         None => inner.shared.store.add_rows(&name, rows_of(context, &make)?),
     };
-    let handler = classes::hold(context, None, SharedRows(rows))?;
-    let (reflect, arguments) = (context.global().get("Reflect")?, context.array()?);
-    arguments.define_at(0, context.array()?)?;
-    arguments.define_at(1, handler)?;
-    reflect.get("construct")?.call(&reflect, &[context.global().get("Proxy")?, arguments])
+    let prototype = call.this().get("prototype")?;
+    classes::hold(context, Some(&prototype), SharedRows(rows))
 }
 
 fn rows_of(context: Context<'_>, make: &Value<'_>) -> Result<Vec<Box<[u8]>>, Thrown> {
@@ -94,86 +87,75 @@ fn rows_of(context: Context<'_>, make: &Value<'_>) -> Result<Vec<Box<[u8]>>, Thr
     Ok(rows)
 }
 
-/// The elements behind the handler that a trap is called on.
-fn rows<'a>(call: &Call<'_, '_>, handler: &'a Value<'_>) -> Result<&'a Rows, Thrown> {
-    let held = classes::held::<SharedRows>(handler).map(|SharedRows(rows)| rows);
-    held.ok_or_else(|| call.context.throw(ErrorKind::Type, "this is a part of a SharedArray"))
+/// # Safety
+/// QuickJS calls it with an open context and an object of the class, and so the other two.
+unsafe extern "C" fn get_own_property(
+    context: *mut ffi::Context,
+    descriptor: *mut ffi::Descriptor,
+    object: Raw,
+    atom: u32,
+) -> c_int {
+    // SAFETY: as the caller says.
+    let context = unsafe { Context::new(context) };
+    // SAFETY: QuickJS lends the object.
+    let object = unsafe { context.lent(object) };
+    let Some(SharedRows(rows)) = classes::held::<SharedRows>(&object) else { return 0 };
+    let Ok(name) = context.atom_text(atom) else { return -1 };
+    let name = name.str();
+    let value = if name == "length" {
+        Ok(context.number(rows.len() as f64))
+    } else {
+        // Only the one way to write a number names an element.
+        let index = name.parse().ok().filter(|index: &usize| index.to_string() == name);
+        let Some(row) = index.and_then(|index| rows.get(index)) else { return 0 };
+        element(context, row)
+    };
+    let Ok(value) = value else { return -1 };
+    let none = context.undefined().into_raw();
+    let flags = if name == "length" { 0 } else { ffi::PROP_ENUMERABLE | c_int::from(CONFIGURABLE) };
+    if !descriptor.is_null() {
+        let value = value.into_raw();
+        // SAFETY: QuickJS gives room for one.
+        unsafe { descriptor.write(ffi::Descriptor { flags, value, getter: none, setter: none }) };
+    }
+    1
 }
 
-/// The element that a name stands for; `None` if it stands for none.
-fn element<'js>(
-    context: Context<'js>,
-    rows: &Rows,
-    name: &Value<'js>,
-) -> Result<Option<Value<'js>>, Thrown> {
-    if !name.is_string() {
-        return Ok(None);
-    }
-    let name = name.to_text()?;
-    let name = name.str();
-    // Only the one way to write a number names an element.
-    let index = name.parse().ok().filter(|index: &usize| index.to_string() == name);
-    let Some(row) = index.and_then(|index| rows.get(index)) else { return Ok(None) };
+const CONFIGURABLE: u8 = ffi::PROP_CONFIGURABLE;
+
+fn element<'js>(context: Context<'js>, row: &[u8]) -> Outcome<'js> {
     let value = context.parse_json(row, c"<SharedArray>")?;
     value.freeze_deep()?;
-    Ok(Some(value))
+    Ok(value)
 }
 
-fn is_length(name: &Value<'_>) -> Result<bool, Thrown> {
-    Ok(name.is_string() && name.to_text()?.bytes() == b"length")
+unsafe extern "C" fn get_own_property_names(
+    context: *mut ffi::Context,
+    names: *mut *mut ffi::PropertyName,
+    len: *mut u32,
+    object: Raw,
+) -> c_int {
+    // SAFETY: as above.
+    let context = unsafe { Context::new(context) };
+    // SAFETY: QuickJS lends the object.
+    let object = unsafe { context.lent(object) };
+    let count = classes::held::<SharedRows>(&object).map_or(0, |SharedRows(rows)| rows.len());
+    let wanted: Vec<String> = (0..count).map(|index| index.to_string()).collect();
+    let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    super::tags::name_properties(context, &wanted, names, len)
 }
 
-/// `get(target, name, receiver)`: an element, the length, or what arrays have.
-fn get<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    let (context, handler, name) = (call.context, call.this(), call.argument(1));
-    let rows = rows(call, &handler)?;
-    if let Some(element) = element(context, rows, &name)? {
-        return Ok(element);
-    }
-    if is_length(&name)? {
-        return Ok(context.number(rows.len() as f64));
-    }
-    let reflect = context.global().get("Reflect")?;
-    reflect.get("get")?.call(&reflect, &[call.argument(0), name])
-}
-
-fn has<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    let (context, handler, name) = (call.context, call.this(), call.argument(1));
-    if element(context, rows(call, &handler)?, &name)?.is_some() {
-        return Ok(context.boolean(true));
-    }
-    let reflect = context.global().get("Reflect")?;
-    reflect.get("has")?.call(&reflect, &[call.argument(0), name])
-}
-
-fn own_keys<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    let (context, handler) = (call.context, call.this());
-    let (keys, count) = (context.array()?, rows(call, &handler)?.len() as u32);
-    for index in 0..count {
-        keys.define_at(index, context.string(index.to_string())?)?;
-    }
-    keys.define_at(count, context.string("length")?)?;
-    Ok(keys)
-}
-
-/// The length has to be writable here: that of the array behind the proxy is.
-fn descriptor<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    let (context, handler, name) = (call.context, call.this(), call.argument(1));
-    let rows = rows(call, &handler)?;
-    let is_length = is_length(&name)?;
-    let value = match element(context, rows, &name)? {
-        Some(element) => element,
-        None if is_length => context.number(rows.len() as f64),
-        None => return Ok(context.undefined()),
-    };
-    let descriptor = context.object()?;
-    descriptor.define("value", value)?;
-    descriptor.define("writable", context.boolean(is_length))?;
-    descriptor.define("enumerable", context.boolean(!is_length))?;
-    descriptor.define("configurable", context.boolean(!is_length))?;
-    Ok(descriptor)
-}
-
-fn unchangeable<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    Err(call.context.throw(ErrorKind::Type, "SharedArray is immutable"))
+unsafe extern "C" fn define_own_property(
+    context: *mut ffi::Context,
+    _: Raw,
+    _: u32,
+    _value: Raw,
+    _getter: Raw,
+    _setter: Raw,
+    _flags: c_int,
+) -> c_int {
+    // SAFETY: as above.
+    let context = unsafe { Context::new(context) };
+    context.throw(ErrorKind::Type, "a SharedArray cannot be changed");
+    -1
 }

@@ -67,56 +67,10 @@ pub(super) fn read_file(call: &Call<'_, '_>, what: &str) -> Result<Arc<[u8]>, Th
     if name.bytes().is_empty() {
         return Err(context.throw(ErrorKind::Type, format!("{what} needs the path of a file")));
     }
-    let base = evaluating(context)?;
-    let bytes = resolve_file(&name.str(), &base).and_then(|path| inner.shared.store.file(&path));
-    bytes.map_err(|why| context.throw(ErrorKind::Plain, why))
-}
-
-/// The file that is being evaluated, whatever functions of others it has called: paths of files to
-/// open are relative to it.
-fn evaluating(context: Context<'_>) -> Result<String, Thrown> {
-    let inner = context.inner();
     let requiring = inner.requiring.borrow();
-    let known = requiring.last().map_or("/", String::as_str);
-    // One that is required is evaluated by a call, and the stack goes on below it.
-    if requiring.len() > 1 {
-        return Ok(known.to_owned());
-    }
-    let outermost = outermost_file(context)?;
-    Ok(outermost.unwrap_or_else(|| known.to_owned()))
-}
-
-/// The file of the outermost function that is running: the body of the module that is being
-/// evaluated.
-fn outermost_file(context: Context<'_>) -> Result<Option<String>, Thrown> {
-    // QuickJS names no function that is not of a script, and nothing says where the stack ends.
-    const UNNAMED_MAX: c_int = 16;
-    let (mut file, mut level, mut unnamed) = (None, 0, 0);
-    while unnamed < UNNAMED_MAX {
-        match file_of_caller(context, level)? {
-            Some(Resolved::File(path)) => (file, unnamed) = (Some(path), 0),
-            Some(_) => unnamed = 0,
-            None => unnamed += 1,
-        }
-        level += 1;
-    }
-    Ok(file)
-}
-
-/// The file of the function at a level of the stack, 0 for the one that is running; `None` if it is
-/// of no script.
-fn file_of_caller(context: Context<'_>, level: c_int) -> Result<Option<Resolved>, Thrown> {
-    // SAFETY: the context is open; the atom is given back.
-    let name = unsafe {
-        let atom = ffi::JS_GetScriptOrModuleName(context.raw(), level);
-        if atom == ffi::ATOM_NULL {
-            return Ok(None);
-        }
-        let name = context.atom_text(atom);
-        ffi::JS_FreeAtom(context.raw(), atom);
-        name?
-    };
-    Ok(Some(Resolved::of_name(&name.str())))
+    let base = requiring.last().map_or("/", String::as_str);
+    let bytes = resolve_file(&name.str(), base).and_then(|path| inner.shared.store.file(&path));
+    bytes.map_err(|why| context.throw(ErrorKind::Plain, why))
 }
 
 /// `require(name)`: what a module exports. Paths are relative to the file that calls it.
@@ -128,9 +82,16 @@ fn require<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
         return Err(context.throw(ErrorKind::Plain, message));
     }
     let specifier = call.argument(0).to_text()?;
-    let base = match file_of_caller(context, CALLER)? {
-        Some(Resolved::File(key) | Resolved::Remote(key)) => key,
-        Some(Resolved::BuiltIn(_)) | None => context.inner().shared.main.clone(),
+    // SAFETY: the context is open; the atom is given back.
+    let base = unsafe {
+        let atom = ffi::JS_GetScriptOrModuleName(context.raw(), CALLER);
+        let name = context.atom_text(atom);
+        ffi::JS_FreeAtom(context.raw(), atom);
+        name?
+    };
+    let base = match Resolved::of_name(&base.str()) {
+        Resolved::File(key) | Resolved::Remote(key) => key,
+        Resolved::BuiltIn(_) => context.inner().shared.main.clone(),
     };
     modules::require(context, &specifier.str(), &base)
 }

@@ -196,8 +196,6 @@ pub struct Flow {
     authorization: String,
     fields: Fields,
     wire: Vec<u8>,
-    /// The head of the first request, once another one is on the wire.
-    first_head: Vec<u8>,
     // What has come.
     status: u16,
     status_text: String,
@@ -232,12 +230,6 @@ pub(in crate::js) fn masked(url: &str) -> String {
     [scheme, stars, &rest[user.len()..]].concat()
 }
 
-/// The head of a request on the wire, with the line that ends it.
-fn head_of(wire: &[u8]) -> &[u8] {
-    let end = wire.windows(4).position(|four| four == b"\r\n\r\n");
-    &wire[..end.map_or(wire.len(), |at| at + 4)]
-}
-
 impl Flow {
     /// One that has nothing to do.
     #[must_use]
@@ -265,7 +257,6 @@ impl Flow {
             buffer.shrink_to(KEPT_BYTES_MAX);
         }
         self.error.clear();
-        self.first_head.clear();
         (self.status, self.error_code, self.errno, self.redirects) = (0, 0, None, 0);
         (self.onward, self.warning) = (None, None);
         (self.is_first, self.has_own_host, self.strips_credentials) = (true, true, false);
@@ -317,10 +308,6 @@ impl Flow {
     /// If it has led to none: [`complete`](Self::complete) has not said `Send`.
     pub fn advance(&mut self, request: &Request, options: &HttpOptions, now_ns: u64) -> Next {
         let onward = self.onward.take().expect("the response leads on");
-        if self.is_first {
-            let head = head_of(&self.wire);
-            self.first_head.extend_from_slice(head);
-        }
         self.is_first = false;
         self.is_redirected = !matches!(onward, Onward::Authorize(_));
         match onward {
@@ -351,11 +338,6 @@ impl Flow {
     #[must_use]
     pub fn wire(&self) -> &[u8] {
         &self.wire
-    }
-
-    /// The head of the first request on the wire, whatever it has led to; empty if none was sent.
-    fn sent_head(&self) -> &[u8] {
-        if self.first_head.is_empty() { head_of(&self.wire) } else { &self.first_head }
     }
 
     /// Whether its response has no body, whatever its head says: the method is HEAD.
@@ -453,7 +435,8 @@ impl Flow {
     /// bodies if they are wanted. The body of the response is as the script gets it.
     #[must_use]
     pub fn exchange(&self, protocol: &str, has_bodies: bool) -> [String; 2] {
-        let (head, body) = self.wire.split_at(head_of(&self.wire).len());
+        let end = self.wire.windows(4).position(|four| four == b"\r\n\r\n");
+        let (head, body) = self.wire.split_at(end.map_or(self.wire.len(), |at| at + 4));
         let body = if has_bodies { body } else { &[] };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("\r\n", "\n");
         let request = format!("Request:\n{}{}\n", text(head), text(body));
@@ -517,7 +500,6 @@ impl Flow {
             url: if self.redirects > 0 { url } else { of_response(url) },
             remote_ip: via.remote_ip,
             remote_port: via.remote_port,
-            sent_head: self.sent_head(),
             head: &self.head,
             body: &self.body,
             timings,

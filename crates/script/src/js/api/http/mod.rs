@@ -48,36 +48,10 @@ const FUNCTIONS: &[ffi::FunctionEntry] = functions! {
     c"cookieJar" 0 => jar::cookie_jar;
 };
 
-/// What the module exports beside functions: the words of `tls_version` and of `ocsp`, which
-/// scripts also give to the option `tlsVersion`.
-const WORDS: [(&str, &str); 18] = [
-    ("TLS_1_0", "tls1.0"),
-    ("TLS_1_1", "tls1.1"),
-    ("TLS_1_2", "tls1.2"),
-    ("TLS_1_3", "tls1.3"),
-    ("OCSP_STATUS_GOOD", "good"),
-    ("OCSP_STATUS_REVOKED", "revoked"),
-    ("OCSP_STATUS_SERVER_FAILED", "server_failed"),
-    ("OCSP_STATUS_UNKNOWN", "unknown"),
-    ("OCSP_REASON_UNSPECIFIED", "unspecified"),
-    ("OCSP_REASON_KEY_COMPROMISE", "key_compromise"),
-    ("OCSP_REASON_CA_COMPROMISE", "ca_compromise"),
-    ("OCSP_REASON_AFFILIATION_CHANGED", "affiliation_changed"),
-    ("OCSP_REASON_SUPERSEDED", "superseded"),
-    ("OCSP_REASON_CESSATION_OF_OPERATION", "cessation_of_operation"),
-    ("OCSP_REASON_CERTIFICATE_HOLD", "certificate_hold"),
-    ("OCSP_REASON_REMOVE_FROM_CRL", "remove_from_crl"),
-    ("OCSP_REASON_PRIVILEGE_WITHDRAWN", "privilege_withdrawn"),
-    ("OCSP_REASON_AA_COMPROMISE", "aa_compromise"),
-];
-
 pub(super) fn fill(module: &Value<'_>) -> Result<(), Thrown> {
     let context = module.context();
     response::define(context)?;
     jar::fill(module)?;
-    for (name, word) in WORDS {
-        module.define(name, context.string(word)?)?;
-    }
     module.define_functions(FUNCTIONS)
 }
 
@@ -273,7 +247,6 @@ fn batch<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
 fn prepare_entry(context: Context<'_>, entry: &Value<'_>) -> Result<u32, Thrown> {
     let none = context.undefined();
     let is_url = !entry.is_object() || super::classes::held::<NamedUrl>(entry).is_some();
-    let is_named = !is_url && !entry.is_array();
     let [method_value, url, body, params] = if is_url {
         [none.clone(), entry.clone(), none.clone(), none]
     } else if entry.is_array() {
@@ -281,12 +254,9 @@ fn prepare_entry(context: Context<'_>, entry: &Value<'_>) -> Result<u32, Thrown>
     } else {
         [entry.get("method")?, entry.get("url")?, entry.get("body")?, entry.get("params")?]
     };
-    let mut method = method(&method_value)?;
-    if is_named {
-        // As k6 does for objects, and for nothing else.
-        method.make_ascii_uppercase();
-    }
+    let method = method(&method_value)?;
     let has_no_body = ["GET", "HEAD"].iter().any(|name| method.eq_ignore_ascii_case(name));
+    let is_named = !is_url && !entry.is_array();
     let body = if has_no_body && is_named { context.undefined() } else { body };
     prepare(context, &method, &url, &body, &params)
 }

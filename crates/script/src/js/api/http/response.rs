@@ -66,7 +66,6 @@ pub(in crate::js) struct ResponseObject {
     error: String,
     tls_version: String,
     tls_cipher_suite: String,
-    sent_head: Vec<u8>,
     head: Vec<u8>,
     body: Vec<u8>,
 }
@@ -124,7 +123,6 @@ impl ResponseObject {
             protocol: answer.protocol.to_owned(),
             url: answer.url.to_owned(),
             remote_ip: answer.remote_ip.to_owned(),
-            sent_head: answer.sent_head.to_vec(),
             error: answer.error.to_owned(),
             tls_version: answer.tls_version.to_owned(),
             tls_cipher_suite: registered_suite(answer.tls_cipher_suite),
@@ -236,61 +234,27 @@ impl ResponseObject {
         let object = context.object()?;
         object.define("method", context.string(&request.method)?)?;
         object.define("url", context.string(&request.url)?)?;
-        object.define("headers", self.sent_headers(context)?)?;
-        object.define("body", context.string(&request.body)?)?;
-        object.define("cookies", self.sent_cookies(context)?)?;
-        Ok(object)
-    }
-
-    /// The fields that were sent, as far as k6 sets them before it hands the request over: what the
-    /// script gave, and those of cookies, of compression and of the user agent.
-    fn sent_headers<'js>(&self, context: Context<'js>) -> Outcome<'js> {
         let headers = context.object()?;
-        let define = |name: &[u8], value: &[u8]| {
+        for (name, value) in &request.headers {
             let list = context.array()?;
             list.define_at(0, context.string(value)?)?;
-            headers.define(&canonical(name), list)
-        };
-        let given = &self.request.headers;
-        if self.sent_head.is_empty() {
-            for (name, value) in given {
-                define(name.as_bytes(), value.as_bytes())?;
-            }
-            return Ok(headers);
+            headers.define(&canonical(name.as_bytes()), list)?;
         }
-        let is_seen = |name: &[u8]| {
-            SEEN.iter().any(|seen| seen.as_bytes() == name)
-                || given.iter().any(|(given, _)| given.as_bytes().eq_ignore_ascii_case(name))
-        };
-        for (name, value) in fields(&self.sent_head).filter(|(name, _)| is_seen(name)) {
-            define(name, value)?;
-        }
-        Ok(headers)
-    }
-
-    /// The cookies that were sent, a list for each name.
-    fn sent_cookies<'js>(&self, context: Context<'js>) -> Outcome<'js> {
+        object.define("headers", headers)?;
+        object.define("body", context.string(&request.body)?)?;
         let cookies = context.object()?;
-        let field = fields(&self.sent_head).find(|(name, _)| *name == b"Cookie");
-        let pairs = field.into_iter().flat_map(|(_, value)| value.split(|byte| *byte == b';'));
-        for pair in pairs.map(<[u8]>::trim_ascii) {
-            let Some(at) = pair.iter().position(|byte| *byte == b'=') else { continue };
-            let (name, value) = (String::from_utf8_lossy(&pair[..at]), &pair[at + 1..]);
-            let known = cookies.get(&name)?;
-            let list = if known.is_array() { known } else { context.array()? };
-            let cookie = context.object()?;
-            cookie.define("name", context.string(name.as_bytes())?)?;
+        for (name, value, replaces) in &request.cookies {
+            let (list, cookie) = (context.array()?, context.object()?);
+            cookie.define("name", context.string(name)?)?;
             cookie.define("value", context.string(value)?)?;
-            cookie.define("replace", context.boolean(false))?;
-            list.define_at(list.length()?, cookie)?;
-            cookies.define(&name, list)?;
+            cookie.define("replace", context.boolean(*replaces))?;
+            list.define_at(0, cookie)?;
+            cookies.define(name, list)?;
         }
-        Ok(cookies)
+        object.define("cookies", cookies)?;
+        Ok(object)
     }
 }
-
-/// The fields that k6 sets by itself where a script can see them.
-const SEEN: [&str; 3] = ["User-Agent", "Cookie", "Content-Encoding"];
 
 /// Names and values in the lines of a head.
 fn fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
