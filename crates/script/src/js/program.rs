@@ -39,6 +39,8 @@ pub struct Settings {
     pub discards_bodies: bool,
     /// Whether a request that fails is an exception, unless the request says otherwise.
     pub throws: bool,
+    /// The value of `User-Agent` that requests have unless they give their own, as responses tell.
+    pub user_agent: String,
     /// Where `k6/secrets` gets its values from.
     pub secrets: Secrets,
     /// Where `k6/net/grpc` gets its schemas from.
@@ -60,6 +62,7 @@ impl Default for Settings {
             keeps_cookies: false,
             discards_bodies: false,
             throws: false,
+            user_agent: String::new(),
             secrets: Secrets::default(),
             schemas: SchemaSource::default(),
             collects_always: false,
