@@ -100,12 +100,13 @@ enum Asked<'a> {
     Other,
 }
 
-/// The target, the rows, and the name that a trap is called with; `None` for a symbol.
+/// The rows of the array whose handler this is.
 fn rows<'a>(call: &Call<'_, '_>, handler: &'a Value<'_>) -> Result<&'a Rows, Thrown> {
     let rows = classes::held::<SharedRows>(handler).map(|SharedRows(rows)| rows);
     rows.ok_or_else(|| call.context.throw(ErrorKind::Type, "this is a trap of shared arrays"))
 }
 
+/// The name that a trap is called with; `None` for a symbol.
 fn name_of<'js>(call: &Call<'js, '_>) -> Result<Option<Text<'js>>, Thrown> {
     let name = call.argument(1);
     if name.is_string() { name.to_text().map(Some) } else { Ok(None) }
@@ -123,8 +124,12 @@ fn asked<'a>(rows: &'a Rows, name: Option<&Text<'_>>) -> Asked<'a> {
 
 /// The index that a name is; only the one way to write a number is one.
 fn index(name: &[u8]) -> Option<usize> {
-    let is_number = name.iter().all(u8::is_ascii_digit) && (name.len() == 1 || name[0] != b'0');
-    if name.is_empty() || !is_number { None } else { str::from_utf8(name).ok()?.parse().ok() }
+    let is_only_way = match name {
+        [b'0'] => true,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if is_only_way { str::from_utf8(name).ok()?.parse().ok() } else { None }
 }
 
 fn element<'js>(context: Context<'js>, row: &[u8]) -> Outcome<'js> {

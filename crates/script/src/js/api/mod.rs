@@ -13,6 +13,7 @@ mod html;
 pub(super) mod http;
 mod k6;
 mod markup;
+mod metadata;
 mod metrics;
 pub(super) mod secrets;
 mod selectors;

@@ -9,5 +9,7 @@ import { File } from 'plimsoll:fs/file';
 export const SeekMode = { Start: 0, Current: 1, End: 2 };
 
 export async function open(path) {
-  return new File(String(path), openFile(String(path)));
+  // A URL is what import.meta.resolve() gives.
+  const name = String(path).replace(/^file:\/\//, '');
+  return new File(name, openFile(name));
 }

@@ -237,7 +237,10 @@ fn shared_arrays_are_arrays() {
             "[true,false,true]",
         ),
         ("[0 in s, 3 in s, '-1' in s, 'length' in s, 'map' in s]", "[true,false,false,true,true]"),
-        ("[s[-1], s[3], s['01'], s[1.5], s.foo].every((x) => x === undefined)", "true"),
+        (
+            "[s[-1], s[3], s['01'], s[''], s['0x0'], s['99999999999999999999'], s[1.5], s.foo].every((x) => x === undefined)",
+            "true",
+        ),
         ("Object.getOwnPropertyNames(s)", "[\"0\",\"1\",\"2\",\"length\"]"),
         (
             "Object.getOwnPropertyDescriptor(s, 'length')",
@@ -299,6 +302,28 @@ fn shared_arrays_are_arrays() {
         assert_eq!(got, &format!("Info {want}"), "{code}");
     }
     assert_eq!(trace.last().unwrap(), "Info [ { a: 1 }, \"x\", [ 3 ] ]");
+}
+
+#[test]
+fn metadata_are_text_and_warned_about_once() {
+    let mut host = Host::of(
+        "import exec from 'k6/execution';
+         export default () => {
+             const { metadata } = exec.vu.metrics, seen = [];
+             metadata.trace_id = 'abc'; metadata.n = 5; delete metadata.gone;
+             try { metadata.o = {}; } catch (e) { seen.push(e.name); }
+             try { exec.vu.metrics.metadata = {}; } catch (e) { seen.push(e.name); }
+             console.log(JSON.stringify([seen, exec.vu.metrics.metadata, Object.keys(metadata),
+                 Object.keys(exec.vu.metrics)])); };",
+    );
+    for number in 1..3 {
+        let mut vu = host.vu(number);
+        assert_eq!(host.iterate(&mut vu), Ending::Complete, "{:?}", vu.error());
+    }
+    let line = "Info [[\"TypeError\",\"TypeError\"],{\"trace_id\":\"abc\",\"n\":\"5\"},\
+                [\"trace_id\",\"n\"],[\"tags\",\"metadata\"]]";
+    let warning = "note Warn exec.vu.metrics.metadata has 'trace_id', which no output writes";
+    assert_eq!(host.trace, [warning, line, line]);
 }
 
 #[test]
