@@ -38,7 +38,7 @@ fn ours(of: &str, wanted: &BTreeSet<&str>) -> BTreeSet<String> {
     } else {
         format!("import * as it from '{module}';")
     };
-    let object = path.map_or("it".to_owned(), |path| format!("it.{path}"));
+    let object = path.map_or_else(|| "it".to_owned(), |path| format!("it.{path}"));
     let constants: Vec<&str> =
         wanted.iter().filter_map(|name| Some(name.split_once('=')?.0)).collect();
     let listed = value_with(
