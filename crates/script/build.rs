@@ -23,7 +23,7 @@ const QUICKJS_REST: [&str; 3] = ["libregexp.c", "libunicode.c", "dtoa.c"];
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/lua/interrupt.c");
-    for file in ["engine.c", "json.c", "lazy.c", "names.c"] {
+    for file in ["engine.c", "json.c", "lazy.c", "modules.c", "names.c"] {
         println!("cargo::rerun-if-changed=src/js/{file}");
     }
     build_luajit();

@@ -155,7 +155,7 @@ impl Test {
         warnings.extend(configuration.warnings.iter().cloned());
         configuration.check_functions(&|name| program.function(name).is_some())?;
         check_supported(&configuration, environment.can_resume)?;
-        configure(&mut program, &configuration);
+        configure(&mut program, &configuration, &environment.user_agent);
         let (mut registry, metrics) = declare(&program)?;
         let thresholds =
             match (environment.runtime.no_thresholds, &configuration.options.thresholds) {
@@ -231,7 +231,7 @@ fn script_options(program: &Program, warnings: &mut Vec<String>) -> Result<Optio
 }
 
 /// Has virtual users do what options say of them.
-fn configure(program: &mut Program, configuration: &Configuration) {
+fn configure(program: &mut Program, configuration: &Configuration, user_agent: &str) {
     let options = &configuration.options;
     let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     program.configure(|settings| {
@@ -240,6 +240,8 @@ fn configure(program: &mut Program, configuration: &Configuration) {
         settings.keeps_cookies = options.no_cookies_reset == Some(true);
         settings.discards_bodies = options.discard_response_bodies == Some(true);
         settings.throws = options.throw == Some(true);
+        let user_agent = options.user_agent.as_deref().unwrap_or(user_agent);
+        user_agent.clone_into(&mut settings.user_agent);
     });
 }
 

@@ -1,5 +1,5 @@
 /*
- * QuickJS-NG, compiled with three things changed, and what of its insides the crate needs.
+ * QuickJS-NG, compiled with four things changed, and what of its insides the crate needs.
  *
  * QuickJS gives each runtime slabs of 4 kB for each of 31 sizes of blocks. Each virtual user has a
  * runtime of its own, so that the unused parts of slabs would be two fifths of its memory. The one
@@ -9,6 +9,9 @@
  *
  * What makes properties on demand is called through `lazy.c`: the macro renames QuickJS' own
  * function where it is defined, but not in the table that names it without an argument.
+ *
+ * Exports of modules are looked for through `modules.c`. The macro tells the definition from the
+ * calls by how the first argument begins.
  *
  * The source is that of the crate that ships it: `build.rs` says where it is.
  */
@@ -30,7 +33,16 @@ static JSValue JS_InstantiateFunctionListItem2(JSContext *ctx, struct JSObject *
                                                JSAtom atom, void *opaque);
 #define JS_InstantiateFunctionListItem2(...) plimsoll_instantiate(__VA_ARGS__)
 
+#define js_resolve_export(first, ...) plimsoll_resolve_##first, __VA_ARGS__)
+#define plimsoll_resolve_ctx plimsoll_resolve_export(ctx
+#define plimsoll_resolve_JSContext                                                            \
+    plimsoll_resolve_export(JSContext *, JSModuleDef **, JSExportEntry **, JSModuleDef *,     \
+                            JSAtom);                                                          \
+    static JSResolveResultEnum resolve_export(JSContext
+
 #include "quickjs.c"
+
+#undef js_resolve_export
 
 /* quickjs.c forbids them by macros. */
 #undef malloc
@@ -63,6 +75,8 @@ struct machine {
     struct names *names;
     /* Objects with the names of intrinsics that were added on demand. */
     JSValue lazy[LAZY_COUNT];
+    /* Told of an export that a module does not have, by the names of both. */
+    void (*tell_missing)(JSContext *ctx, JSAtom module, JSAtom name);
 };
 
 static bool is_for_hash(const struct machine *machine, size_t bytes);
@@ -117,6 +131,7 @@ static const JSMallocFunctions machine_functions = {
 #include "lazy.c"
 #include "names.c"
 #include "json.c"
+#include "modules.c"
 
 static int fill_context(JSContext *ctx)
 {
@@ -252,6 +267,23 @@ bool plimsoll_is_module(const JSModuleDef *module)
 void plimsoll_forget_module(JSContext *ctx, JSModuleDef *module)
 {
     js_free_module_def(ctx, module);
+}
+
+/* Whether a value is an array to scripts, as a proxy of one is. */
+bool plimsoll_is_array(JSContext *ctx, JSValueConst value)
+{
+    int is = js_is_array(ctx, value);
+    if (is < 0)
+        JS_FreeValue(ctx, JS_GetException(ctx));
+    return is > 0;
+}
+
+/* A proxy, whether the script names those or not. */
+JSValue plimsoll_new_proxy(JSContext *ctx, JSValueConst target, JSValueConst handler)
+{
+    if (JS_IsException(add_lazy(ctx, LAZY_PROXY)))
+        return JS_EXCEPTION;
+    return JS_NewProxy(ctx, target, handler);
 }
 
 /* Whether an object has a property that is not made on demand. */

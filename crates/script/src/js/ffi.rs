@@ -43,6 +43,7 @@ pub(super) struct Machine {
     pub is_rehashing: bool,
     pub names: *mut Names,
     pub lazy: [Raw; LAZY_COUNT],
+    pub tell_missing: TellMissing,
 }
 
 /// `JSValue`: a payload that its tag explains.
@@ -156,6 +157,8 @@ unsafe impl Sync for FunctionEntry {}
 
 pub(super) type Normalize =
     unsafe extern "C" fn(*mut Context, *const c_char, *const c_char, *mut c_void) -> *mut c_char;
+/// Told of a module, by its name, that does not export a name.
+pub(super) type TellMissing = unsafe extern "C" fn(*mut Context, u32, u32);
 pub(super) type Load =
     unsafe extern "C" fn(*mut Context, *const c_char, *mut c_void, Raw) -> *mut ModuleDef;
 
@@ -185,6 +188,14 @@ unsafe extern "C" {
     pub(super) fn plimsoll_drop_jobs(rt: *mut Runtime);
     pub(super) fn plimsoll_is_module(module: *const ModuleDef) -> bool;
     pub(super) fn plimsoll_forget_module(ctx: *mut Context, module: *mut ModuleDef);
+    pub(super) fn plimsoll_is_array(ctx: *mut Context, value: Raw) -> bool;
+    pub(super) fn plimsoll_new_proxy(ctx: *mut Context, target: Raw, handler: Raw) -> Raw;
+    pub(super) fn plimsoll_find_module(
+        ctx: *mut Context,
+        name: *const c_char,
+        is_running: *mut bool,
+    ) -> *mut ModuleDef;
+    pub(super) fn plimsoll_file_evaluated(ctx: *mut Context, boundary: CFunction) -> u32;
     pub(super) fn plimsoll_has_plain(object: Raw, atom: u32) -> bool;
     pub(super) fn plimsoll_eval(
         ctx: *mut Context,
@@ -230,6 +241,7 @@ unsafe extern "C" {
     pub(super) fn JS_FreeValue(ctx: *mut Context, value: Raw);
     pub(super) fn JS_DupValue(ctx: *mut Context, value: Raw) -> Raw;
     pub(super) fn JS_NewAtomLen(ctx: *mut Context, text: *const c_char, len: usize) -> u32;
+    pub(super) fn JS_ValueToAtom(ctx: *mut Context, value: Raw) -> u32;
     pub(super) fn JS_FreeAtom(ctx: *mut Context, atom: u32);
     pub(super) fn JS_AtomToCStringLen(
         ctx: *mut Context,
@@ -252,7 +264,6 @@ unsafe extern "C" {
     pub(super) fn JS_NewObjectClass(ctx: *mut Context, class: u32) -> Raw;
     pub(super) fn JS_NewObjectProtoClass(ctx: *mut Context, proto: Raw, class: u32) -> Raw;
     pub(super) fn JS_NewArray(ctx: *mut Context) -> Raw;
-    pub(super) fn JS_IsArray(value: Raw) -> bool;
     pub(super) fn JS_IsFunction(ctx: *mut Context, value: Raw) -> bool;
     pub(super) fn JS_IsAsyncFunction(value: Raw) -> bool;
     pub(super) fn JS_IsPromise(value: Raw) -> bool;
@@ -371,6 +382,7 @@ unsafe extern "C" {
         len: usize,
         flags: c_int,
     ) -> Raw;
+    pub(super) fn JS_GetImportMeta(ctx: *mut Context, module: *mut ModuleDef) -> Raw;
     pub(super) fn JS_GetModuleNamespace(ctx: *mut Context, module: *mut ModuleDef) -> Raw;
     pub(super) fn JS_GetScriptOrModuleName(ctx: *mut Context, levels: c_int) -> u32;
     pub(super) fn JS_NewCModule(

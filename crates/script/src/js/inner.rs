@@ -88,8 +88,8 @@ pub(super) struct Inner {
     pub grpc: RefCell<Slots>,
     pub sockets: RefCell<Sockets>,
     pub classes: Cell<Classes>,
-    /// The files that are being required, the main one first: `open()` starts there.
-    pub requiring: RefCell<Vec<String>>,
+    /// What was imported and is not there: modules and names.
+    pub missing: RefCell<Vec<(String, String)>>,
     pub required: RefCell<Vec<(String, Kept)>>,
     pub functions: RefCell<Vec<Option<Kept>>>,
     pub data: RefCell<Option<Arc<str>>>,
@@ -127,6 +127,7 @@ impl Inner {
             is_rehashing: false,
             names: ptr::null_mut(),
             lazy: [ffi::Raw { payload: 0, tag: ffi::TAG_UNDEFINED }; ffi::LAZY_COUNT],
+            tell_missing: on_missing,
         };
         Self {
             shared,
@@ -150,7 +151,7 @@ impl Inner {
             grpc: RefCell::default(),
             sockets: RefCell::default(),
             classes: Cell::default(),
-            requiring: RefCell::default(),
+            missing: RefCell::default(),
             required: RefCell::default(),
             functions: RefCell::default(),
             data: RefCell::default(),
@@ -167,6 +168,11 @@ impl Inner {
             secrets: RefCell::default(),
             expected: RefCell::default(),
         }
+    }
+
+    /// Whether the script is being evaluated for the first time: notes are for that time alone.
+    pub(super) fn is_first(&self) -> bool {
+        self.shared.exports.get().is_none()
     }
 
     /// Says where steps go to.
@@ -285,6 +291,17 @@ pub(super) unsafe extern "C" fn on_poll(_: *mut ffi::Runtime, opaque: *mut c_voi
     }
     // SAFETY: as above.
     inner.poll(unsafe { Context::new(context) })
+}
+
+/// Told of an export that a module does not have.
+unsafe extern "C" fn on_missing(context: *mut ffi::Context, module: u32, name: u32) {
+    // SAFETY: QuickJS has the context open, and both names are alive.
+    let context = unsafe { Context::new(context) };
+    // Without memory for a line, what comes next fails too.
+    if let (Ok(module), Ok(name)) = (context.atom_text(module), context.atom_text(name)) {
+        let missing = (module.str().into_owned(), name.str().into_owned());
+        context.inner().missing.borrow_mut().push(missing);
+    }
 }
 
 /// Told by QuickJS of promises that are rejected without a handler, and of those that get one.

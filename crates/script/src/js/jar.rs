@@ -98,11 +98,11 @@ impl Jar {
         self.add(&target, cookie, now_ns);
     }
 
-    /// Sets a cookie as a response from the URL would.
-    pub(super) fn set(&mut self, url: &str, cookie: Cookie, now_ns: u64) -> bool {
-        let Some(target) = Target::new(url) else { return false };
-        self.add(&target, cookie, now_ns);
-        true
+    /// Sets a cookie as a response from the URL would; nothing if that is of no host.
+    pub(super) fn set(&mut self, url: &str, cookie: Cookie, now_ns: u64) {
+        if let Some(target) = Target::new(url) {
+            self.add(&target, cookie, now_ns);
+        }
     }
 
     /// The model of storage (section 5.3).

@@ -13,6 +13,7 @@ use super::context::nul_terminated;
 use super::events::Kept;
 use super::ffi::{self, Raw};
 use super::library;
+use super::native::{Call, native};
 use super::resolve::{self, Resolved};
 use super::store::Module;
 use super::typescript;
@@ -20,6 +21,9 @@ use super::value::{Context, ErrorKind, Outcome, PromiseState, Thrown, Value};
 
 /// How the text of an ES module is compiled.
 const AS_MODULE: c_int = ffi::EVAL_MODULE | ffi::EVAL_COMPILE_ONLY;
+
+/// What the text of a module has in it that asks for `import.meta`.
+const META: &[u8] = b"meta";
 
 /// The default export.
 const DEFAULT: &str = "default";
@@ -123,7 +127,13 @@ pub(super) fn load_file(context: Context<'_>, path: &str) -> Result<Loaded, Thro
 /// A module of what is in the store.
 fn instantiate(context: Context<'_>, path: &str, module: &Module) -> Result<Loaded, Thrown> {
     match module {
-        Module::Es(bytecode) => Ok(read(context, bytecode)?.raw().payload as Loaded),
+        Module::Es { bytecode, may_have_meta } => {
+            let loaded = read(context, bytecode)?.raw().payload as Loaded;
+            if *may_have_meta {
+                define_meta(context, path, loaded)?;
+            }
+            Ok(loaded)
+        }
         Module::CommonJs(_) => {
             let exports = require_file(context, path)?;
             let default =
@@ -174,8 +184,7 @@ fn compile(context: Context<'_>, path: &str, text: &[u8]) -> Result<Loaded, Thro
             let loaded = module.raw().payload as Loaded;
             // SAFETY: QuickJS has just compiled it.
             if unsafe { ffi::plimsoll_is_module(loaded) } {
-                store.add_module(path, Module::Es(write(context, &module)?));
-                return Ok(loaded);
+                return keep_es(context, path, text, &module);
             }
             drop(module);
             // SAFETY: as above; nothing imports it yet.
@@ -203,8 +212,44 @@ fn compile_typescript(context: Context<'_>, path: &str, text: &[u8]) -> Result<L
         Err(error) => return Err(syntax_error(context, path, &error)),
     };
     let module = evaluate(context, &stripped, path, AS_MODULE, 1)?;
-    context.inner().shared.store.add_module(path, Module::Es(write(context, &module)?));
-    Ok(module.raw().payload as Loaded)
+    keep_es(context, path, &stripped, &module)
+}
+
+/// Keeps what an ES module was compiled to.
+fn keep_es(
+    context: Context<'_>,
+    path: &str,
+    text: &[u8],
+    module: &Value<'_>,
+) -> Result<Loaded, Thrown> {
+    let loaded = module.raw().payload as Loaded;
+    let may_have_meta = text.windows(META.len()).any(|part| part == META);
+    let bytecode = write(context, module)?;
+    context.inner().shared.store.add_module(path, Module::Es { bytecode, may_have_meta });
+    if may_have_meta {
+        define_meta(context, path, loaded)?;
+    }
+    Ok(loaded)
+}
+
+/// Fills `import.meta` of a module: `resolve()`, which knows the module that it is of.
+fn define_meta(context: Context<'_>, path: &str, loaded: Loaded) -> Result<(), Thrown> {
+    // SAFETY: the module belongs to the context, which keeps it.
+    let meta = unsafe { context.own(ffi::JS_GetImportMeta(context.raw(), loaded)) }?;
+    let resolve = context.function(c"resolve", 2, native!(resolve_from))?;
+    let bound = resolve.get("bind")?.call(&resolve, &[context.undefined(), context.string(path)?]);
+    meta.define("resolve", bound?)
+}
+
+/// What `import.meta.resolve(name)` calls with the path of its module before the name: a URL. A
+/// space in a path stays one, so that `open()` finds the file.
+fn resolve_from<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let context = call.context;
+    let (path, specifier) = (call.argument(0).to_text()?, call.argument(1).to_text()?);
+    match resolve::resolve(&specifier.str(), &path.str()) {
+        Ok(resolved) => context.string(resolved.name()),
+        Err(message) => Err(context.throw(ErrorKind::Plain, message)),
+    }
 }
 
 /// Raises what is wrong with a text, `line:column: message`, as QuickJS raises its syntax errors.
@@ -294,21 +339,54 @@ pub(super) fn require<'js>(context: Context<'js>, specifier: &str, base: &str) -
 
 fn require_path<'js>(context: Context<'js>, path: &str) -> Outcome<'js> {
     let store = &context.inner().shared.store;
+    if let Some(exports) = exports_of_loaded(context, path)? {
+        return Ok(exports);
+    }
     if store.module(path).is_none() {
         let loaded = load_file(context, path)?;
-        if matches!(store.module(path).as_deref(), Some(Module::Es(_))) {
+        if matches!(store.module(path).as_deref(), Some(Module::Es { .. })) {
             return namespace(context, loaded, false);
         }
     }
     match store.module(path).as_deref() {
         Some(Module::CommonJs(_)) => require_file(context, path),
         Some(Module::Json(text)) => parse_json(context, path, text),
-        Some(Module::Es(_)) => {
+        Some(Module::Es { .. }) => {
             let loaded = load_file(context, path)?;
             namespace(context, loaded, true)
         }
         None => Ok(context.undefined()),
     }
+}
+
+/// The exports of an ES module that is loaded already, so that it is there once; of one that is
+/// being evaluated, those that it has by now.
+fn exports_of_loaded<'js>(context: Context<'js>, path: &str) -> Result<Option<Value<'js>>, Thrown> {
+    let store = &context.inner().shared.store;
+    if !matches!(store.module(path).as_deref(), Some(Module::Es { .. })) {
+        return Ok(None);
+    }
+    match find_loaded(context, path) {
+        None => Ok(None),
+        Some((loaded, true)) => exports(context, loaded).map(Some),
+        Some((loaded, false)) => namespace(context, loaded, true).map(Some),
+    }
+}
+
+/// A module that is loaded with all that it imports, and whether it is being evaluated.
+fn find_loaded(context: Context<'_>, path: &str) -> Option<(Loaded, bool)> {
+    let name = CString::new(file_name(path)).unwrap_or_default();
+    let mut is_running = false;
+    // SAFETY: the context is open, and the name ends with a NUL.
+    let loaded =
+        unsafe { ffi::plimsoll_find_module(context.raw(), name.as_ptr(), &raw mut is_running) };
+    (!loaded.is_null()).then_some((loaded, is_running))
+}
+
+/// The object of what a module exports.
+fn exports<'js>(context: Context<'js>, loaded: Loaded) -> Outcome<'js> {
+    // SAFETY: the module belongs to the context, which keeps it.
+    unsafe { context.own(ffi::JS_GetModuleNamespace(context.raw(), loaded)) }
 }
 
 /// The exports of a CommonJS module, which runs when it is required for the first time.
@@ -325,16 +403,12 @@ fn require_file<'js>(context: Context<'js>, path: &str) -> Outcome<'js> {
     module.set("exports", exports.clone())?;
     // Before it runs, so that two that require each other find what there is of the other.
     inner.required.borrow_mut().push((path.to_owned(), Kept::of(module.clone())));
-    inner.requiring.borrow_mut().push(path.to_owned());
     let function = read(context, bytecode)
         // SAFETY: QuickJS takes over the function.
         .and_then(|read| unsafe {
             context.own(ffi::JS_EvalFunction(context.raw(), read.into_raw()))
         });
-    let ran = function
-        .and_then(|function| function.call(&context.undefined(), &[module.clone(), exports]));
-    inner.requiring.borrow_mut().pop();
-    ran?;
+    function?.call(&context.undefined(), &[module.clone(), exports])?;
     module.get("exports")
 }
 
@@ -345,13 +419,19 @@ pub(super) fn library<'js>(context: Context<'js>, key: &str) -> Outcome<'js> {
     if let Some(exports) = required(context, key) {
         return Ok(exports);
     }
-    let was_read = inner.shared.store.module(key).is_some();
-    let loaded = load_file(context, key)?;
+    // Another part may import it, and have loaded it for that.
+    let (loaded, was_read) = match find_loaded(context, key) {
+        Some((loaded, true)) => return exports(context, loaded),
+        Some((loaded, false)) => (loaded, true),
+        None => {
+            let was_read = inner.shared.store.module(key).is_some();
+            (load_file(context, key)?, was_read)
+        }
+    };
     start(context, loaded, was_read)?;
-    // SAFETY: the module belongs to the context, which keeps it.
-    let exports = unsafe { context.own(ffi::JS_GetModuleNamespace(context.raw(), loaded)) }?;
-    inner.required.borrow_mut().push((key.to_owned(), Kept::of(exports.clone())));
-    Ok(exports)
+    let namespace = exports(context, loaded)?;
+    inner.required.borrow_mut().push((key.to_owned(), Kept::of(namespace.clone())));
+    Ok(namespace)
 }
 
 /// Evaluates a module, and gives its exports. One that was read as bytecode has to be resolved.
@@ -362,8 +442,7 @@ pub(super) fn namespace<'js>(
 ) -> Outcome<'js> {
     let promise = start(context, loaded, was_read)?;
     super::events::run(context, promise)?;
-    // SAFETY: the module belongs to the context, which keeps it.
-    unsafe { context.own(ffi::JS_GetModuleNamespace(context.raw(), loaded)) }
+    exports(context, loaded)
 }
 
 /// Begins to evaluate a module; the promise is settled when that is done.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use plimsoll_core::metric::Registry;
 use thiserror::Error;
@@ -39,6 +40,8 @@ pub struct Settings {
     pub discards_bodies: bool,
     /// Whether a request that fails is an exception, unless the request says otherwise.
     pub throws: bool,
+    /// The value of `User-Agent` that requests have unless they give their own, as responses tell.
+    pub user_agent: String,
     /// Where `k6/secrets` gets its values from.
     pub secrets: Secrets,
     /// Where `k6/net/grpc` gets its schemas from.
@@ -60,6 +63,7 @@ impl Default for Settings {
             keeps_cookies: false,
             discards_bodies: false,
             throws: false,
+            user_agent: String::new(),
             secrets: Secrets::default(),
             schemas: SchemaSource::default(),
             collects_always: false,
@@ -146,6 +150,8 @@ pub(super) struct Shared {
     /// The names that the first virtual user had in the end.
     pub names: std::sync::OnceLock<Names>,
     pub checks: plimsoll_core::metric::MetricId,
+    /// Whether a virtual user has told that metadata are in no output.
+    pub has_warned_of_metadata: AtomicBool,
 }
 
 /// What the script exports.
@@ -187,7 +193,9 @@ impl Program {
         let read = move |path: &str| if path == own { Ok(text.clone()) } else { read(path) };
         let store = Store::new(registry, Box::new(read));
         let (exports, names) = (std::sync::OnceLock::new(), std::sync::OnceLock::new());
-        let shared = Shared { settings, store, main, exports, names, checks };
+        let has_warned_of_metadata = AtomicBool::new(false);
+        let shared =
+            Shared { settings, store, main, exports, names, checks, has_warned_of_metadata };
         let program = Self(Arc::new(shared));
         let mut vu = program.spawn(&Rc::new(Worker::new()), 0)?;
         let mut step = vu.begin(Task::Evaluate, now_ns);

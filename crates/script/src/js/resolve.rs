@@ -77,8 +77,9 @@ pub(super) const BUILT_IN: [&str; 18] = [
 ];
 
 /// Modules of k6 that are refused, and why.
-const REFUSED: [(&str, &str); 3] = [
+const REFUSED: [(&str, &str); 4] = [
     ("k6/browser", "it drives a browser, which is not supported"),
+    ("k6/crypto/x509", "certificates are not parsed"),
     ("k6/experimental/browser", "it drives a browser, which is not supported"),
     ("k6/experimental/redis", "scripts cannot speak to Redis"),
 ];
@@ -236,7 +237,7 @@ mod tests {
             ("k6/x/sql", "extensions of k6"),
             ("k6/browser", "drives a browser"),
             ("k6/htpp", "the modules are k6, k6/crypto"),
-            ("https://jslib.k6.io/aws/0.11.0/s3.js", "credentials of AWS"),
+            ("https://jslib.k6.io/k6chaijs-contracts/4.3.4.0/index.js", "schemas are not checked"),
             ("ftp://x.test/a.js", "nothing is downloaded"),
             ("http://example.com/a.js", "nothing is downloaded"),
             ("lodash", "'./lodash.js'"),

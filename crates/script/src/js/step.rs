@@ -150,6 +150,8 @@ pub struct Answer<'a> {
     pub remote_port: u16,
     /// The lines of the response's head, each `name: value` and ended by CR LF.
     pub head: &'a [u8],
+    /// The value of `Cookie` that was sent first; empty without one.
+    pub cookies: &'a str,
     /// Its body, decoded.
     pub body: &'a [u8],
     /// When what happened.

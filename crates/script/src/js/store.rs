@@ -22,8 +22,13 @@ const FILES_BYTES_MAX: usize = 1 << 30;
 /// A file as the engine takes it.
 #[derive(Debug)]
 pub(super) enum Module {
-    /// Bytecode of an ES module.
-    Es(Vec<u8>),
+    /// An ES module.
+    Es {
+        /// Its bytecode.
+        bytecode: Vec<u8>,
+        /// Whether its text may have `import.meta` in it.
+        may_have_meta: bool,
+    },
     /// Bytecode of a function of `module`, `exports` and `require`.
     CommonJs(Vec<u8>),
     /// JSON, the value of which is the default export.

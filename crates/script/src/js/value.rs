@@ -131,9 +131,10 @@ impl<'js> Value<'js> {
         unsafe { ffi::JS_IsAsyncFunction(self.raw) }
     }
 
+    /// Whether it is an array to scripts, such as a `SharedArray`.
     pub(super) fn is_array(&self) -> bool {
         // SAFETY: as above.
-        unsafe { ffi::JS_IsArray(self.raw) }
+        unsafe { ffi::plimsoll_is_array(self.context.raw(), self.raw) }
     }
 
     pub(super) fn is_error(&self) -> bool {
@@ -237,6 +238,22 @@ impl<'js> Value<'js> {
         unsafe { self.context.own(found) }
     }
 
+    /// The property that a value names, which may be a symbol.
+    pub(super) fn get_named(&self, name: &Self) -> Outcome<'js> {
+        // SAFETY: all are alive; the atom is given back. There is none without memory.
+        let found = unsafe {
+            let atom = ffi::JS_ValueToAtom(self.context.raw(), name.raw);
+            if atom == 0 {
+                return Err(Thrown);
+            }
+            let found = ffi::JS_GetProperty(self.context.raw(), self.raw, atom);
+            ffi::JS_FreeAtom(self.context.raw(), atom);
+            found
+        };
+        // SAFETY: QuickJS has given it.
+        unsafe { self.context.own(found) }
+    }
+
     pub(super) fn at(&self, index: u32) -> Outcome<'js> {
         // SAFETY: context and value are alive.
         let found = unsafe { ffi::JS_GetPropertyUint32(self.context.raw(), self.raw, index) };
@@ -278,11 +295,20 @@ impl<'js> Value<'js> {
 
     /// Adds a property that is not listed.
     pub(super) fn define_hidden(&self, name: &str, value: Self) -> Result<(), Thrown> {
+        self.define_with(name, value, 0)
+    }
+
+    /// Adds an enumerable property that cannot be assigned to.
+    pub(super) fn define_constant(&self, name: &str, value: Self) -> Result<(), Thrown> {
+        self.define_with(name, value, ffi::PROP_ENUMERABLE)
+    }
+
+    fn define_with(&self, name: &str, value: Self, flags: c_int) -> Result<(), Thrown> {
         let (context, atom) = (self.context.raw(), self.context.atom(name));
         // SAFETY: all are alive; QuickJS takes over the value, and the atom is given back.
         let done = unsafe {
             let value = value.into_raw();
-            let done = ffi::JS_DefinePropertyValue(context, self.raw, atom, value, 0);
+            let done = ffi::JS_DefinePropertyValue(context, self.raw, atom, value, flags);
             ffi::JS_FreeAtom(context, atom);
             done
         };

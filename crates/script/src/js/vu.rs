@@ -21,9 +21,9 @@ use std::sync::Arc;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-use super::api;
 use super::api::http::Request;
 use super::api::sockets::{Dial, Outgoing};
+use super::api::{self, console};
 use super::errors;
 use super::events::{self, Kept};
 use super::execution::Execution;
@@ -34,7 +34,7 @@ use super::inner::{self, Halt, Inner, Stage};
 use super::modules;
 use super::names::Names;
 use super::program::{Exports, Failure, FunctionId, Shared};
-use super::step::{Ending, Reply, Step};
+use super::step::{Ending, Level, Reply, Step};
 use super::value::{Context, ErrorKind, Outcome, Thrown, Value};
 use super::worker::Worker;
 
@@ -54,6 +54,9 @@ pub struct Summarized {
     /// The data that it was given, as it has left them: JSON.
     pub data: String,
 }
+
+/// How deep options are looked at for those without a value: `scenarios.NAME.stages.0.target`.
+const OPTIONS_DEPTH_MAX: usize = 6;
 
 /// What a virtual user is to do.
 #[derive(Debug, Clone)]
@@ -388,11 +391,11 @@ fn evaluate(context: Context<'_>) -> Result<(), Thrown> {
     let inner = context.inner();
     let shared = &inner.shared;
     api::set_up(context)?;
-    inner.requiring.borrow_mut().push(shared.main.clone());
     let was_read = shared.store.module(&shared.main).is_some();
     let loaded = modules::load_file(context, &shared.main)?;
-    let exported = modules::namespace(context, loaded, was_read)?;
-    if shared.exports.get().is_none() {
+    let evaluated = modules::namespace(context, loaded, was_read);
+    let exported = tell_missing(context, evaluated)?;
+    if inner.is_first() {
         let exports = look_at(context, &exported)?;
         drop(shared.exports.set(exports));
     }
@@ -408,12 +411,33 @@ fn evaluate(context: Context<'_>) -> Result<(), Thrown> {
     Ok(())
 }
 
+/// Warns of what was imported and is not there, also where that has made the evaluation fail.
+fn tell_missing<'js>(context: Context<'js>, evaluated: Outcome<'js>) -> Outcome<'js> {
+    let missing = context.inner().missing.take();
+    if missing.is_empty() || !context.inner().is_first() {
+        return evaluated;
+    }
+    let exception = evaluated.as_ref().err().map(|Thrown| context.exception());
+    for (module, name) in missing {
+        let line = format!("'{module}' exports no '{name}', which is imported: it is undefined");
+        console::note(context, Level::Warn, &line)?;
+    }
+    match exception {
+        Some(exception) => Err(context.throw_value(exception)),
+        None => evaluated,
+    }
+}
+
 fn look_at(context: Context<'_>, exported: &Value<'_>) -> Result<Exports, Thrown> {
     let mut exports = Exports::default();
     exported.for_each_property(|name, value| {
         if value.is_function() {
             exports.functions.push(name.str().into_owned());
         } else if name.bytes() == b"options" && !value.is_nothing() {
+            for path in undefined_options(&value)? {
+                let line = format!("option '{path}' is undefined, and counts as not given");
+                console::note(context, Level::Warn, &line)?;
+            }
             // JSON would make null of NaN, and an option of null is one that is not set.
             if let Some(unfit) = export::unfit(&value, &mut vec!["options".to_owned()])? {
                 return Err(
@@ -426,6 +450,29 @@ fn look_at(context: Context<'_>, exported: &Value<'_>) -> Result<Exports, Thrown
         Ok(())
     })?;
     Ok(exports)
+}
+
+/// Options that are there and have no value, as those of a name that does not exist, by their path.
+fn undefined_options(options: &Value<'_>) -> Result<Vec<String>, Thrown> {
+    let mut found = Vec::new();
+    let mut waiting = vec![(String::new(), options.clone())];
+    while let Some((path, value)) = waiting.pop() {
+        if !value.is_object() || path.matches('.').count() >= OPTIONS_DEPTH_MAX {
+            continue;
+        }
+        value.for_each_property(|name, part| {
+            let path = if path.is_empty() { String::new() } else { format!("{path}.") };
+            let path = format!("{path}{}", name.str());
+            if part.is_undefined() {
+                found.push(path);
+            } else {
+                waiting.push((path, part));
+            }
+            Ok(())
+        })?;
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Calls a function that the script exports, and runs the event loop until it is empty.

@@ -71,11 +71,18 @@ fn add<T: Held>(context: Context<'_>) -> Result<u32, Thrown> {
         call: None,
         exotic: T::EXOTIC,
     };
+    // Objects have what all objects have, such as a text, unless their class gets a prototype.
+    let prototype = context.object()?.get("__proto__")?;
     let mut class = 0;
-    // SAFETY: the runtime is open; QuickJS copies the definition, which points to constants.
+    // SAFETY: the runtime is open; QuickJS copies the definition, which points to constants, and
+    // takes over the reference to the prototype.
     let failed = unsafe {
         ffi::JS_NewClassID(context.runtime(), &raw mut class);
-        ffi::JS_NewClass(context.runtime(), class, &raw const def)
+        let failed = ffi::JS_NewClass(context.runtime(), class, &raw const def);
+        if failed >= 0 {
+            ffi::JS_SetClassProto(context.raw(), class, prototype.into_raw());
+        }
+        failed
     };
     if failed < 0 { Err(Thrown) } else { Ok(class) }
 }

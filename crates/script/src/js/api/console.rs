@@ -54,7 +54,7 @@ fn write<'js>(call: &Call<'js, '_>, level: Level) -> Outcome<'js> {
 }
 
 /// Tells of something that the script did not log itself.
-pub(super) fn note(context: Context<'_>, level: Level, line: &str) -> Result<(), Thrown> {
+pub(in crate::js) fn note(context: Context<'_>, level: Level, line: &str) -> Result<(), Thrown> {
     say(context, Step::Note(level), line)
 }
 

@@ -2,33 +2,37 @@
 //!
 //! Its elements are kept once for all virtual users, as JSON. Each access parses one element anew,
 //! and freezes it: a change would be lost.
+//!
+//! To scripts it is an array in all that the language does with arrays: JSON, spreading,
+//! `Array.isArray()`. So it is a proxy of an empty one, whose traps answer with the elements.
+//! Nothing of it can be assigned to.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::CStr;
 
 use super::classes::{self, Classes, Held};
 use super::need_sync;
-use crate::js::ffi::{self, Raw};
+use crate::js::ffi;
 use crate::js::inner::Stage;
-use crate::js::native::{Call, native};
+use crate::js::native::{Call, functions, native};
 use crate::js::store::Rows;
-use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
+use crate::js::value::{Context, ErrorKind, Outcome, Text, Thrown, Value};
 
-/// The elements of a shared array.
+/// The elements of a shared array: what the handler of its proxy holds.
 pub(super) struct SharedRows(Rows);
 
-static EXOTIC: ffi::Exotic = ffi::Exotic {
-    get_own_property: Some(get_own_property),
-    get_own_property_names: Some(get_own_property_names),
-    delete_property: None,
-    define_own_property: Some(define_own_property),
-    has_property: None,
-    get_property: None,
-    set_property: None,
+const TRAPS: &[ffi::FunctionEntry] = functions! {
+    c"get" 3 => get;
+    c"has" 2 => has;
+    c"ownKeys" 1 => own_keys;
+    c"getOwnPropertyDescriptor" 2 => describe;
+    c"set" 4 => refuse;
+    c"defineProperty" 3 => refuse;
+    c"deleteProperty" 2 => delete;
+    c"preventExtensions" 1 => refuse;
 };
 
 impl Held for SharedRows {
     const NAME: &'static CStr = c"SharedArray";
-    const EXOTIC: *const ffi::Exotic = &raw const EXOTIC;
 
     fn class(classes: &Classes) -> u32 {
         classes.rows
@@ -37,12 +41,11 @@ impl Held for SharedRows {
 
 pub(super) fn fill(module: &Value<'_>) -> Result<(), Thrown> {
     let context = module.context();
-    let (constructor, prototype) =
+    let (constructor, _) =
         classes::constructor(context, c"SharedArray", 2, native!(construct), &[])?;
-    // The methods of arrays work on whatever has a length and elements.
-    let array = context.global().get("Array")?.get("prototype")?;
-    let set_prototype = context.global().get("Object")?.get("setPrototypeOf")?;
-    set_prototype.call(&context.undefined(), &[prototype, array])?;
+    let traps = context.object()?;
+    traps.define_functions(TRAPS)?;
+    classes::set_prototype::<SharedRows>(traps);
     module.define("SharedArray", constructor)
 }
 
@@ -66,8 +69,10 @@ fn construct<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
         Some(rows) => rows,
         None => inner.shared.store.add_rows(&name, rows_of(context, &make)?),
     };
-    let prototype = call.this().get("prototype")?;
-    classes::hold(context, Some(&prototype), SharedRows(rows))
+    let handler = classes::hold(context, None, SharedRows(rows))?;
+    let target = context.array()?;
+    // SAFETY: all are alive.
+    unsafe { context.own(ffi::plimsoll_new_proxy(context.raw(), target.raw(), handler.raw())) }
 }
 
 fn rows_of(context: Context<'_>, make: &Value<'_>) -> Result<Vec<Box<[u8]>>, Thrown> {
@@ -87,41 +92,45 @@ fn rows_of(context: Context<'_>, make: &Value<'_>) -> Result<Vec<Box<[u8]>>, Thr
     Ok(rows)
 }
 
-/// # Safety
-/// QuickJS calls it with an open context and an object of the class, and so the other two.
-unsafe extern "C" fn get_own_property(
-    context: *mut ffi::Context,
-    descriptor: *mut ffi::Descriptor,
-    object: Raw,
-    atom: u32,
-) -> c_int {
-    // SAFETY: as the caller says.
-    let context = unsafe { Context::new(context) };
-    // SAFETY: QuickJS lends the object.
-    let object = unsafe { context.lent(object) };
-    let Some(SharedRows(rows)) = classes::held::<SharedRows>(&object) else { return 0 };
-    let Ok(name) = context.atom_text(atom) else { return -1 };
-    let name = name.str();
-    let value = if name == "length" {
-        Ok(context.number(rows.len() as f64))
-    } else {
-        // Only the one way to write a number names an element.
-        let index = name.parse().ok().filter(|index: &usize| index.to_string() == name);
-        let Some(row) = index.and_then(|index| rows.get(index)) else { return 0 };
-        element(context, row)
-    };
-    let Ok(value) = value else { return -1 };
-    let none = context.undefined().into_raw();
-    let flags = if name == "length" { 0 } else { ffi::PROP_ENUMERABLE | c_int::from(CONFIGURABLE) };
-    if !descriptor.is_null() {
-        let value = value.into_raw();
-        // SAFETY: QuickJS gives room for one.
-        unsafe { descriptor.write(ffi::Descriptor { flags, value, getter: none, setter: none }) };
-    }
-    1
+/// What a trap is asked for.
+enum Asked<'a> {
+    Length,
+    Element(&'a [u8]),
+    /// What the target has, or an element that is not there.
+    Other,
 }
 
-const CONFIGURABLE: u8 = ffi::PROP_CONFIGURABLE;
+/// The rows of the array whose handler this is.
+fn rows<'a>(call: &Call<'_, '_>, handler: &'a Value<'_>) -> Result<&'a Rows, Thrown> {
+    let rows = classes::held::<SharedRows>(handler).map(|SharedRows(rows)| rows);
+    rows.ok_or_else(|| call.context.throw(ErrorKind::Type, "this is a trap of shared arrays"))
+}
+
+/// The name that a trap is called with; `None` for a symbol.
+fn name_of<'js>(call: &Call<'js, '_>) -> Result<Option<Text<'js>>, Thrown> {
+    let name = call.argument(1);
+    if name.is_string() { name.to_text().map(Some) } else { Ok(None) }
+}
+
+fn asked<'a>(rows: &'a Rows, name: Option<&Text<'_>>) -> Asked<'a> {
+    match name.map(Text::bytes) {
+        Some(b"length") => Asked::Length,
+        Some(name) => {
+            index(name).and_then(|at| rows.get(at)).map_or(Asked::Other, |row| Asked::Element(row))
+        }
+        None => Asked::Other,
+    }
+}
+
+/// The index that a name is; only the one way to write a number is one.
+fn index(name: &[u8]) -> Option<usize> {
+    let is_only_way = match name {
+        [b'0'] => true,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if is_only_way { str::from_utf8(name).ok()?.parse().ok() } else { None }
+}
 
 fn element<'js>(context: Context<'js>, row: &[u8]) -> Outcome<'js> {
     let value = context.parse_json(row, c"<SharedArray>")?;
@@ -129,33 +138,61 @@ fn element<'js>(context: Context<'js>, row: &[u8]) -> Outcome<'js> {
     Ok(value)
 }
 
-unsafe extern "C" fn get_own_property_names(
-    context: *mut ffi::Context,
-    names: *mut *mut ffi::PropertyName,
-    len: *mut u32,
-    object: Raw,
-) -> c_int {
-    // SAFETY: as above.
-    let context = unsafe { Context::new(context) };
-    // SAFETY: QuickJS lends the object.
-    let object = unsafe { context.lent(object) };
-    let count = classes::held::<SharedRows>(&object).map_or(0, |SharedRows(rows)| rows.len());
-    let wanted: Vec<String> = (0..count).map(|index| index.to_string()).collect();
-    let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
-    super::tags::name_properties(context, &wanted, names, len)
+fn get<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let handler = call.this();
+    let rows = rows(call, &handler)?;
+    match asked(rows, name_of(call)?.as_ref()) {
+        Asked::Length => Ok(call.context.number(rows.len() as f64)),
+        Asked::Element(row) => element(call.context, row),
+        Asked::Other => call.argument(0).get_named(&call.argument(1)),
+    }
 }
 
-unsafe extern "C" fn define_own_property(
-    context: *mut ffi::Context,
-    _: Raw,
-    _: u32,
-    _value: Raw,
-    _getter: Raw,
-    _setter: Raw,
-    _flags: c_int,
-) -> c_int {
-    // SAFETY: as above.
-    let context = unsafe { Context::new(context) };
-    context.throw(ErrorKind::Type, "a SharedArray cannot be changed");
-    -1
+fn has<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let handler = call.this();
+    let is_there = match asked(rows(call, &handler)?, name_of(call)?.as_ref()) {
+        Asked::Length | Asked::Element(_) => true,
+        Asked::Other => !call.argument(0).get_named(&call.argument(1))?.is_undefined(),
+    };
+    Ok(call.context.boolean(is_there))
+}
+
+fn own_keys<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let (context, handler) = (call.context, call.this());
+    let count = rows(call, &handler)?.len() as u32;
+    let keys = context.array()?;
+    for at in 0..count {
+        keys.define_at(at, context.string(at.to_string())?)?;
+    }
+    keys.define_at(count, context.string("length")?)?;
+    Ok(keys)
+}
+
+fn describe<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let (context, handler) = (call.context, call.this());
+    let rows = rows(call, &handler)?;
+    let (value, is_element) = match asked(rows, name_of(call)?.as_ref()) {
+        Asked::Length => (context.number(rows.len() as f64), false),
+        Asked::Element(row) => (element(context, row)?, true),
+        Asked::Other => return Ok(context.undefined()),
+    };
+    let descriptor = context.object()?;
+    descriptor.define("value", value)?;
+    // That it cannot be assigned to would have to be so of the target too.
+    descriptor.define("writable", context.boolean(true))?;
+    descriptor.define("enumerable", context.boolean(is_element))?;
+    descriptor.define("configurable", context.boolean(is_element))?;
+    Ok(descriptor)
+}
+
+fn delete<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    let handler = call.this();
+    match asked(rows(call, &handler)?, name_of(call)?.as_ref()) {
+        Asked::Other => Ok(call.context.boolean(true)),
+        Asked::Length | Asked::Element(_) => refuse(call),
+    }
+}
+
+fn refuse<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    Err(call.context.throw(ErrorKind::Type, "SharedArray is immutable"))
 }

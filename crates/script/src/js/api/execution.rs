@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::classes;
 use super::console;
+use super::metadata;
 use super::secrets;
 use super::tags::TagsObject;
 use crate::js::execution::{Execution, ScenarioFacts};
@@ -58,7 +59,8 @@ pub(super) fn fill(module: &Value<'_>) -> Result<(), Thrown> {
     let tags = classes::hold(context, None, TagsObject)?;
     let metrics = context.object()?;
     metrics.define("tags", tags.clone())?;
-    metrics.define("metadata", context.object()?)?;
+    let metadata = context.function(c"get", 0, native!(metadata::metadata))?;
+    metrics.define_getter("metadata", metadata)?;
     vu.define("tags", tags)?;
     vu.define("metrics", metrics)?;
     let test = object(&[("options", native!(options))])?;

@@ -36,9 +36,9 @@ pub(super) fn fill(module: &Value<'_>) -> Result<(), Thrown> {
     module.define_functions(FUNCTIONS)
 }
 
-/// `openFile(path)`, while the script loads.
+/// `openFile(path)`, while the script loads. The path is relative to the main file.
 fn open_file<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    let bytes = globals::read_file(call, "open()")?;
+    let bytes = globals::read_file(call, "open()", &call.context.inner().shared.main)?;
     classes::hold(call.context, None, Content(bytes))
 }
 

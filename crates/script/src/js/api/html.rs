@@ -14,6 +14,7 @@ use html5ever::{ParseOpts, parse_document};
 
 use super::classes::{self, Classes, Held};
 use super::markup;
+use super::selectors;
 use crate::js::ffi;
 use crate::js::modules;
 use crate::js::native::{Call, functions};
@@ -171,7 +172,9 @@ fn matcher(context: Context<'_>, value: &Value<'_>) -> Result<Matcher, Thrown> {
         return Err(context.throw(ErrorKind::Range, "a selector is too long or nests too deep"));
     }
     let wrong = |_| context.throw(ErrorKind::Plain, format!("'{text}' is not a CSS selector"));
-    Matcher::new(&text).map_err(wrong)
+    let text_at_rest = selectors::at_rest(&text)
+        .map_err(|why| context.throw(ErrorKind::Plain, format!("'{text}': {why}")))?;
+    Matcher::new(&text_at_rest).map_err(wrong)
 }
 
 /// `page.select(nodes, selector)`: the numbers of what matches below these nodes; below all if they

@@ -1,7 +1,7 @@
 //! What scripts find: k6's modules and globals, each in a file of its own.
 
 pub(super) mod classes;
-mod console;
+pub(super) mod console;
 mod crypto;
 mod data;
 mod encoding;
@@ -13,8 +13,10 @@ mod html;
 pub(super) mod http;
 mod k6;
 mod markup;
+mod metadata;
 mod metrics;
 pub(super) mod secrets;
+mod selectors;
 mod show;
 pub(super) mod sockets;
 mod subtle;

@@ -142,7 +142,7 @@ pub(in crate::js) fn list_error(list: &str) -> Option<String> {
 }
 
 /// A list as it stands in the field `Content-Encoding`.
-pub(super) fn field(list: &str) -> String {
+pub(in crate::js) fn field_of(list: &str) -> String {
     let codings = codings(list).unwrap_or_default();
     codings.iter().map(|coding| coding.name()).collect::<Vec<_>>().join(", ")
 }
@@ -280,7 +280,7 @@ mod tests {
             ("br,br,br,br,br,br", Some("compression has more than 5 codings")),
         ] {
             assert_eq!(list_error(list).as_deref(), want);
-            let field = field(list);
+            let field = field_of(list);
             assert_eq!(field, if want.is_none() && !list.is_empty() { "gzip, br" } else { "" });
         }
         for (list, body) in [("lzma", "as it is"), ("gzip, lzma", "as it is"), ("gzip", "")] {

@@ -36,7 +36,7 @@ mod tests;
 pub use fault::{Fault, Operation};
 pub use proxy::{Proxies, Proxy};
 
-pub(super) use coding::list_error;
+pub(super) use coding::{field_of, list_error};
 pub(super) use fields::{canonical, is_token};
 use url::scheme_of;
 pub(super) use url::{Url, UrlError};
@@ -184,6 +184,8 @@ pub struct Flow {
     has_own_host: bool,
     strips_credentials: bool,
     referer: String,
+    /// The value of `Cookie` in the request that the script asks for, before redirects.
+    cookies: String,
     redirects: u32,
     /// Where a redirect has led that cannot be asked; empty if none has.
     astray: String,
@@ -265,6 +267,7 @@ impl Flow {
         self.method.clone_from(&request.method);
         self.name.clone_from(&request.name);
         self.referer.clear();
+        self.cookies.clear();
         self.authorization.clear();
         self.astray.clear();
         if let Err(error) = self.url.set(&request.url) {
@@ -501,6 +504,7 @@ impl Flow {
             remote_ip: via.remote_ip,
             remote_port: via.remote_port,
             head: &self.head,
+            cookies: &self.cookies,
             body: &self.body,
             timings,
             error: &self.error,

@@ -60,7 +60,7 @@ impl Flow {
         self.fields.clear();
         if self.is_packed && self.sends_body {
             // Before the script's own fields: one of theirs counts instead.
-            let list = coding::field(&request.compression);
+            let list = coding::field_of(&request.compression);
             self.fields.put(b"Content-Encoding", list.as_bytes());
         }
         for (name, value) in &request.headers {
@@ -78,6 +78,11 @@ impl Flow {
                 _ => cookies.into_bytes(),
             };
             self.fields.put(b"Cookie", &cookies);
+        }
+        if self.is_first
+            && let Some(cookies) = self.fields.value("Cookie")
+        {
+            self.cookies.push_str(&String::from_utf8_lossy(cookies));
         }
         if !self.authorization.is_empty() {
             self.fields.put(b"Authorization", self.authorization.as_bytes());

@@ -4,7 +4,7 @@
 // `toLine` is the last one that is read. An empty line is no record.
 
 import { SharedArray } from 'k6/data';
-import { contentOf } from 'plimsoll:fs';
+import { contentOf } from 'plimsoll:fs/file';
 
 // The fields of a record; null if a quote is still open at its end.
 function fieldsOf(text, delimiter) {

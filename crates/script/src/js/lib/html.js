@@ -22,19 +22,23 @@ function walk(from, step) {
   return found;
 }
 
-export class Selection {
+class Selection {
   #page;
   #nodes;
   #url;
+  // The selection that this one was made from; none of a page's own.
+  #before;
 
-  constructor(page, nodes, url) {
+  constructor(page, nodes, url, before) {
     this.#page = page;
     this.#nodes = nodes;
     this.#url = url;
+    this.#before = before;
+    Object.defineProperty(this, 'url', { value: url === undefined ? '' : url, enumerable: true });
   }
 
   #of(nodes) {
-    return new Selection(this.#page, nodes, this.#url);
+    return new Selection(this.#page, nodes, this.#url, this);
   }
 
   #element(node) {
@@ -82,6 +86,32 @@ export class Selection {
 
   find(selector) {
     return this.#of(this.#page.select(this.#nodes, selector));
+  }
+
+  // The first node that a selector finds.
+  single(selector) {
+    return this.#of(this.#page.select(this.#nodes, selector).slice(0, 1));
+  }
+
+  // These nodes, and behind them those of a selection or that a selector finds in the page.
+  add(by) {
+    if (typeof by !== 'string' && !(by instanceof Selection)) {
+      throw new TypeError('add() takes a selector or a selection');
+    }
+    const more = typeof by === 'string' ? this.#page.select(null, by) : by.#nodes;
+    return this.#of([...new Set([...this.#nodes, ...more])]);
+  }
+
+  end() {
+    return this.#before === undefined ? this.#of([]) : this.#before;
+  }
+
+  siblings(selector) {
+    const page = this.#page;
+    return this.#reach((node) => {
+      const parent = page.parent(node);
+      return parent === NONE ? [] : childElements(page, parent).filter((other) => other !== node);
+    }, selector);
   }
 
   each(callback) {
@@ -232,11 +262,11 @@ export class Selection {
     if (name !== undefined) {
       const dashed = String(name).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
       const value = this.#page.attribute(node, `data-${dashed}`);
-      return value === undefined ? undefined : converted(value);
+      return value === undefined || value === '' ? undefined : converted(value);
     }
     const all = {};
     for (const [attribute, value] of this.#page.attributes(node)) {
-      if (attribute.startsWith('data-')) {
+      if (attribute.startsWith('data-') && value !== '') {
         const key = attribute.slice(5).replace(/-([a-z])/g, (_, letter) => letter.toUpperCase());
         all[key] = converted(value);
       }
@@ -278,7 +308,7 @@ export class Selection {
   }
 }
 
-export class Element {
+class Element {
   #page;
   #url;
 
@@ -431,6 +461,19 @@ export class Element {
     return this.#all(this.#page.select([this.number], selector));
   }
 
+  getElementsByTagName(name) {
+    const wanted = String(name).toLowerCase();
+    const elements = this.querySelectorAll('*');
+    return wanted === '*' ? elements : elements.filter((other) => other.nodeName() === wanted);
+  }
+
+  // Elements that have all of these classes.
+  getElementsByClassName(names) {
+    const wanted = String(names).split(/\s+/).filter((name) => name !== '');
+    const hasAll = (other) => wanted.every((name) => other.classList().includes(name));
+    return wanted.length === 0 ? [] : this.querySelectorAll('*').filter(hasAll);
+  }
+
   matches(selector) {
     return this.#page.matches(this.number, selector);
   }
@@ -517,7 +560,8 @@ export class Element {
   urlPart(name) {
     const { URL } = library('https://jslib.k6.io/url/index.js');
     const url = URL.parse(this.getAttribute('href') || '', this.#url || undefined);
-    return url === null ? '' : url[name];
+    // As in k6, a protocol has no colon.
+    return url === null ? '' : name === 'protocol' ? url.protocol.slice(0, -1) : url[name];
   }
 }
 

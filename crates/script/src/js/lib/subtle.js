@@ -71,13 +71,20 @@ function bytes(data) {
   throw new TypeError('crypto.subtle needs an ArrayBuffer or a view of one');
 }
 
+// What of an algorithm is a number. As Web IDL has it, a text may stand for one.
+const NUMBERS = ['length', 'tagLength', 'saltLength', 'modulusLength', 'iterations'];
+
 // An algorithm with its name as it is written in the standard.
 function normalized(algorithm, names = Object.keys(USAGES)) {
   const given = typeof algorithm === 'string' ? { name: algorithm } : algorithm;
   const name = given && String(given.name).toUpperCase();
   const found = names.find((known) => known.toUpperCase() === name);
   if (found === undefined) throw unsupported(`algorithm '${given && given.name}' is not supported`);
-  return { ...given, name: found };
+  const known = { ...given, name: found };
+  for (const number of NUMBERS) {
+    if (known[number] !== undefined) known[number] = Math.trunc(Number(known[number]));
+  }
+  return known;
 }
 
 const hashOf = (algorithm) => normalized(algorithm, HASHES).name;
@@ -453,7 +460,8 @@ export const subtle = {
     return exportNow(format, key);
   },
   async deriveBits(algorithm, key, length = null) {
-    return derive(algorithm, key, length, 'deriveBits');
+    const bits = length === null ? null : Math.trunc(Number(length));
+    return derive(algorithm, key, bits, 'deriveBits');
   },
   async deriveKey(algorithm, key, derived, extractable, usages) {
     const target = secretOf(normalized(derived, ['HMAC', 'AES-CBC', 'AES-CTR', 'AES-GCM']));

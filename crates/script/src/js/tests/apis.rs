@@ -222,6 +222,130 @@ fn shared_arrays_are_made_once() {
     }
 }
 
+/// What k6 2.2 gives, for whatever the language does with arrays and not with what is like one.
+#[test]
+fn shared_arrays_are_arrays() {
+    let all = [
+        ("Array.isArray(s)", "true"),
+        ("[s, { s }]", "[[{\"a\":1},\"x\",[3]],{\"s\":[{\"a\":1},\"x\",[3]]}]"),
+        ("[].concat(s).length", "3"),
+        ("s.concat([1]).length", "4"),
+        ("[s].flat()[1]", "x"),
+        ("Object.prototype.toString.call(s)", "[object Array]"),
+        (
+            "[s instanceof Array, s instanceof SharedArray, s.constructor === Array]",
+            "[true,false,true]",
+        ),
+        ("[0 in s, 3 in s, '-1' in s, 'length' in s, 'map' in s]", "[true,false,false,true,true]"),
+        (
+            "[s[-1], s[3], s['01'], s[''], s['0x0'], s['99999999999999999999'], s[1.5], s.foo].every((x) => x === undefined)",
+            "true",
+        ),
+        ("Object.getOwnPropertyNames(s)", "[\"0\",\"1\",\"2\",\"length\"]"),
+        (
+            "Object.getOwnPropertyDescriptor(s, 'length')",
+            "{\"value\":3,\"writable\":true,\"enumerable\":false,\"configurable\":false}",
+        ),
+        ("[Object.isFrozen(s), Object.isExtensible(s)]", "[false,true]"),
+        ("{ const [a, ...b] = s; return b; }", "[\"x\",[3]]"),
+        ("({ ...s })", "{\"0\":{\"a\":1},\"1\":\"x\",\"2\":[3]}"),
+        ("String(s)", "[object Object],x,3"),
+        ("((...all) => all.length).apply(null, s)", "3"),
+        ("s.toSorted()[0]", "[3]"),
+        ("[e.length, e, Array.isArray(e)]", "[0,[],true]"),
+        ("delete s[9]", "true"),
+        ("s[0] === s[0]", "false"),
+        ("s.at(-1)", "[3]"),
+        ("s[Symbol.iterator] === [][Symbol.iterator]", "true"),
+    ];
+    let refused = [
+        "s[0] = 1",
+        "s[9] = 1",
+        "s.foo = 1",
+        "s.length = 0",
+        "s.push(1)",
+        "s.pop()",
+        "s.shift()",
+        "s.sort()",
+        "s.reverse()",
+        "s.fill(0)",
+        "s.splice(0, 1)",
+        "delete s[0]",
+        "Object.freeze(s)",
+        "Object.defineProperty(s, '0', { value: 1 })",
+        "Reflect.set(s, 0, 1)",
+        "s[0].a = 5",
+        "s[2].push(1)",
+    ];
+    let refused = refused.map(|code| (code, "TypeError"));
+    let tries: String = (all.iter().chain(&refused))
+        .map(|(code, _)| {
+            let body = if code.starts_with("{ ") {
+                (*code).to_owned()
+            } else {
+                format!("{{ return {code}; }}")
+            };
+            format!("show(() => {body});\n")
+        })
+        .collect();
+    let (trace, ending) = trace(&format!(
+        "import {{ SharedArray }} from 'k6/data';
+         const s = new SharedArray('s', () => [{{ a: 1 }}, 'x', [3]]), e = new SharedArray('e', () => []);
+         function show(make) {{
+             let made; try {{ made = make(); }} catch (error) {{ made = error.name; }}
+             console.log(typeof made === 'string' ? made : JSON.stringify(made));
+         }}
+         export default () => {{ {tries} console.log(s); }};"
+    ));
+    assert_eq!(ending, Ending::Complete, "{trace:?}");
+    for ((code, want), got) in all.iter().chain(&refused).zip(&trace) {
+        assert_eq!(got, &format!("Info {want}"), "{code}");
+    }
+    assert_eq!(trace.last().unwrap(), "Info [ { a: 1 }, \"x\", [ 3 ] ]");
+}
+
+#[test]
+fn metadata_are_text_and_warned_about_once() {
+    let mut host = Host::of(
+        "import exec from 'k6/execution';
+         export default () => {
+             const { metadata } = exec.vu.metrics, seen = [];
+             metadata.trace_id = 'abc'; metadata.n = 5; delete metadata.gone;
+             try { metadata.o = {}; } catch (e) { seen.push(e.name); }
+             try { exec.vu.metrics.metadata = {}; } catch (e) { seen.push(e.name); }
+             console.log(JSON.stringify([seen, exec.vu.metrics.metadata, Object.keys(metadata),
+                 Object.keys(exec.vu.metrics)])); };",
+    );
+    for number in 1..3 {
+        let mut vu = host.vu(number);
+        assert_eq!(host.iterate(&mut vu), Ending::Complete, "{:?}", vu.error());
+    }
+    let line = "Info [[\"TypeError\",\"TypeError\"],{\"trace_id\":\"abc\",\"n\":\"5\"},\
+                [\"trace_id\",\"n\"],[\"tags\",\"metadata\"]]";
+    let warning = "note Warn exec.vu.metrics.metadata has 'trace_id', which no output writes";
+    assert_eq!(host.trace, [warning, line, line]);
+}
+
+#[test]
+fn objects_of_modules_are_text_as_all_objects() {
+    for object in [
+        "exec",
+        "exec.scenario",
+        "exec.vu.metrics.tags",
+        "exec.vu.metrics.metadata",
+        "exec.test.options",
+        "http.url`http://x/`",
+        "http.expectedStatuses(200)",
+        "http.file('x')",
+        "http.cookieJar()",
+        "http.get('http://x/')",
+        "http.get('http://x/').timings",
+    ] {
+        let got = value_of(&format!("`${{{object}}}` + ('' + {object})"));
+        assert_eq!(got, "[object Object][object Object]", "{object}");
+    }
+}
+
 #[test]
 fn the_execution_is_read_when_asked_for() {
     let mut host = Host::of(

@@ -76,6 +76,69 @@ fn selections() {
     }
 }
 
+/// What k6 2.2 finds.
+#[test]
+fn selections_grow_and_go_back() {
+    let page = "<div><p id=a class='x y'>a</p>t<a id=l href=https://x:81/p data-y='' data-z=0>l</a>\
+        <p id=b class=x>b</p></div>";
+    for (expression, want) in [
+        ("ids(d.find('#l').siblings()) + ids(d.find('#l').siblings('.y'))", "a ba"),
+        ("ids(d.single('p')) + d.single('q').size() + ids(d.find('div').single('a'))", "a0l"),
+        ("ids(d.find('#b').add('#a')) + ids(d.find('#b').add(d.find('a')))", "b ab l"),
+        ("ids(d.find('p').add('p'))", "a b"),
+        ("ids(d.find('p').first().end()) + d.end().size()", "a b0"),
+        ("d.url + typeof d.find('p').url", "http://x/string"),
+        (
+            "e('div').getElementsByTagName('P').length + e('div').getElementsByTagName('*').length",
+            "5",
+        ),
+        (
+            "e('div').getElementsByClassName('y x').length + e('div').getElementsByClassName('x').length",
+            "3",
+        ),
+        ("e('a').protocol() + e('a').host()", "httpsx:81"),
+        ("[d.find('a').data('y') === undefined, d.find('a').data()]", "[true,{\"z\":0}]"),
+    ] {
+        let imports = format!(
+            "import {{ parseHTML }} from 'k6/html'; const d = parseHTML(`{page}`, 'http://x/');
+             const e = (s) => d.find(s).get(0); const ids = (s) => s.map((i, e) => e.attr('id')).join(' ');"
+        );
+        assert_eq!(value_with(&imports, expression), want, "{expression}");
+    }
+}
+
+/// What k6 2.2 finds, by id.
+#[test]
+fn selectors_of_state_match_a_page_at_rest() {
+    let page = "<form><fieldset disabled id=fs><legend><input id=inlegend></legend><input id=infs>\
+        <fieldset id=inner></fieldset></fieldset>\
+        <input id=a type=checkbox checked><input id=b type=checkbox><input id=c type=radio checked>\
+        <input id=t type=text checked><input id=T type=CHECKBOX checked><select id=s>\
+        <option id=o1>1</option><option id=o2 selected>2</option></select><select id=s2 multiple>\
+        <optgroup disabled id=og><option id=o3>3</option></optgroup></select>\
+        <button id=bt disabled>x</button></form><a id=l href=/x>l</a><a id=n>n</a>";
+    for (selector, want) in [
+        (":checked", "a c T o2"),
+        ("input:not(:checked)", "inlegend infs b t"),
+        ("option:CHECKED", "o2"),
+        (":disabled", "fs infs inner og o3 bt"),
+        (":enabled", "inlegend a b c t T s o1 o2 s2 l"),
+        ("form > :enabled:not(:checked)", "b t s s2"),
+        (":link", "l"),
+        ("form :hover, form :focus, form :active, :visited", ""),
+        (":input", "inlegend infs a b c t T s s2 bt"),
+        ("[id=':checked']", ""),
+    ] {
+        let found = value_with(
+            "import { parseHTML } from 'k6/html';",
+            &format!(
+                "parseHTML(`{page}`).find(\"{selector}\").map((i, e) => e.attr('id')).join(' ')"
+            ),
+        );
+        assert_eq!(found, want, "{selector}");
+    }
+}
+
 #[test]
 fn elements() {
     for (expression, want) in [
@@ -117,6 +180,7 @@ fn elements() {
 fn what_is_wrong_is_one_line() {
     for (expression, want) in [
         ("doc.find('a[')", "'a[' is not a CSS selector"),
+        ("doc.find('p:indeterminate')", ":indeterminate is not supported"),
         ("doc.find(':nonsense(1)')", "is not a CSS selector"),
         ("doc.find(':not('.repeat(100) + 'a')", "a selector is too long or nests too deep"),
         ("doc.filter(5)", "a selection is narrowed by"),

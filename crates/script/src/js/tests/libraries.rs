@@ -338,6 +338,9 @@ fn k6chaijs() {
                      expect(true).to.be.ok;
                  }),
                  describe('raises', () => { null.x; }),
+                 describe('waits', async () => {
+                     expect(1, 'one').to.equal(1); await null; expect(2, 'two').to.equal(2);
+                 }),
              ];
              console.log(JSON.stringify(outcomes));
          }",
@@ -361,7 +364,11 @@ fn k6chaijs() {
             "Error Exception raised in test \"raises\". Failing the test and continuing. \nTypeError: \
              cannot read property 'x' of null",
             "Leave",
-            "Info [false,false,false]",
+            "enter ::waits",
+            "record checks 1{check:expected one to equal 1}",
+            "Leave",
+            "Info [false,false,false,true]",
+            "record checks 1{check:expected two to equal 2}",
         ]
     );
 }

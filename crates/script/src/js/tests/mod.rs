@@ -3,6 +3,7 @@
 mod apis;
 mod basics;
 mod cancelled;
+mod exports;
 mod files;
 mod grpc;
 mod html;
@@ -54,6 +55,8 @@ struct Host {
     serve: Box<Serve>,
     /// Whether the trace has the cookies of requests.
     shows_cookies: bool,
+    /// Whether answers tell what a flow has sent.
+    sends_first: bool,
 }
 
 fn ok(body: &str) -> Reaction {
@@ -86,7 +89,7 @@ impl Host {
         let serve = Box::new(|_: &Request| ok("hello"));
         let worker = Rc::new(Worker::new());
         let (now_ns, trace) = (START_NS, Vec::new());
-        Self { program, worker, now_ns, trace, serve, shows_cookies: false }
+        Self { program, worker, now_ns, trace, serve, shows_cookies: false, sends_first: false }
     }
 
     fn of(text: &str) -> Self {
@@ -179,6 +182,11 @@ impl Host {
             }
             reaction
         };
+        let mut flow = http::Flow::new();
+        if self.sends_first {
+            let _ = flow.begin(&vu.request(number), &http::HttpOptions::default(), self.now_ns);
+        }
+        let sent = flow.answer(number, &http::Via::default(), Timings::default());
         let timings = Timings {
             sending_ns: 1_000_000,
             waiting_ns: 20_000_000,
@@ -194,6 +202,7 @@ impl Host {
             remote_ip: "127.0.0.1",
             remote_port: 80,
             head: reaction.head.as_bytes(),
+            cookies: sent.cookies,
             body: &reaction.body,
             timings,
             error: &reaction.error,

@@ -103,20 +103,115 @@ fn files_import_each_other() {
         ),
         ("await at the top", "const value = await Promise.resolve(4);", &[], "4"),
         (
-            "open, relative to the main file",
-            "import { text } from './lib/o.js'; const value = [text, new Uint8Array(open('b.bin', 'b'))[1]];",
+            "open, relative to the file that is being evaluated",
+            "import { text, read } from './lib/o.js'; import { c, d } from './lib/c.js';
+             const value = [text, read('t.txt'), c, d(), new Uint8Array(open('b.bin', 'b'))[1]];",
             &[
-                ("/s/lib/o.js", "export const text = open('./t.txt');"),
+                (
+                    "/s/lib/o.js",
+                    "export const text = open('./t.txt');
+                     export const read = (name) => [name].map((name) => open(name))[0];",
+                ),
+                (
+                    "/s/lib/c.js",
+                    "exports.c = open('t.txt') + require('./deep/e.js').e; exports.d = () => open('t.txt');",
+                ),
+                ("/s/lib/deep/e.js", "export const e = open('t.txt') + open('../t.txt');"),
+                ("/s/lib/deep/t.txt", "deep"),
+                ("/s/lib/t.txt", "lib"),
                 ("/s/t.txt", "hällo"),
                 ("/s/b.bin", "ab"),
             ],
-            "[\"hällo\",98]",
+            "[\"lib\",\"hällo\",\"libdeeplib\",\"hällo\",98]",
+        ),
+        (
+            "URLs from where a file is",
+            "import { there, value as text } from './lib/a.js';
+             const value = [text, there, open(there), require(import.meta.resolve('./lib/c.js')),
+                 import.meta.resolve('https://x.test/a.js'), Object.keys(import.meta)];",
+            &[
+                (
+                    "/s/lib/a.js",
+                    "export const there = import.meta.resolve('../t.txt');
+                     export const value = [there].map(open)[0];",
+                ),
+                ("/s/lib/c.js", "module.exports = 5;"),
+                ("/s/t.txt", "x"),
+            ],
+            "[\"x\",\"file:///s/t.txt\",\"x\",5,\"https://x.test/a.js\",[\"resolve\"]]",
+        ),
+        (
+            "an ES module that is imported and required is one",
+            "import * as a from './a.js'; import { made } from './count.js';
+             const value = [a === require('./a.js') || a.it === require('./a.js').it, made.length];",
+            &[
+                ("/s/a.js", "import { made } from './count.js'; made.push(1); export const it = {};"),
+                ("/s/count.js", "export const made = [];"),
+            ],
+            "[true,1]",
+        ),
+        (
+            "names that modules do not have, unless they are ES modules of files",
+            "import { check, nosuch } from 'k6'; import { a, b } from './c.js';
+             import { again } from './re.js'; const { other } = require('k6');
+             const value = [typeof check, typeof nosuch, a, typeof b, typeof again, typeof other];",
+            &[
+                ("/s/c.js", "exports.a = 1;"),
+                ("/s/re.js", "export { nothing as again } from 'k6/http';"),
+            ],
+            "[\"function\",\"undefined\",1,\"undefined\",\"undefined\",\"undefined\"]",
         ),
     ] {
         let main = format!("{main} {LOG}");
         let mut files = vec![(MAIN, main.as_str())];
         files.extend_from_slice(others);
         assert_eq!(logged(&files), format!("Info {want}"), "{name}");
+    }
+}
+
+/// What is noted while a script loads, whether it loads or not.
+fn noted(files: &[(&str, &str)]) -> Vec<String> {
+    let all: HashMap<String, Vec<u8>> =
+        files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
+    let (text, registry) = (all[MAIN].clone(), Registry::default());
+    let read = move |path: &str| all.get(path).cloned().ok_or_else(|| "no such file".to_owned());
+    let source = Source { path: MAIN.to_owned(), text, read: Box::new(read), registry };
+    let mut notes = Vec::new();
+    let _ = Program::load(source, Settings::default(), START_NS, &mut |notice| {
+        if let Notice::Note(level, line) = notice {
+            notes.push(format!("{level:?} {line}"));
+        }
+        ControlFlow::Continue(START_NS)
+    });
+    notes
+}
+
+#[test]
+fn what_is_not_there_is_warned_about_once() {
+    let missing = "Warn 'k6' exports no 'nosuch', which is imported: it is undefined";
+    for (main, want) in [
+        ("import { check, nosuch } from 'k6';", &[missing][..]),
+        // The reason for what fails then.
+        ("import { nosuch } from 'k6'; nosuch();", &[missing]),
+        ("import http from 'k6/http'; export const options = { tlsVersion: http.TLS_1_2 };", &[]),
+        (
+            "export const options = { vus: 1, tlsVersion: undefined,
+                 scenarios: { a: { executor: 'x', stages: [{ target: undefined }] } } };",
+            &[
+                "Warn option 'scenarios.a.stages.0.target' is undefined, and counts as not given",
+                "Warn option 'tlsVersion' is undefined, and counts as not given",
+            ],
+        ),
+        (
+            "import { read } from './lib/a.js'; read('t.txt'); read('/s/t.txt');",
+            &[
+                "Warn open('t.txt') is relative to /s/main.js, which is being evaluated, and not to \
+               /s/lib/a.js, which calls it: use import.meta.resolve() for the latter",
+            ],
+        ),
+    ] {
+        let lib = "export const read = (name) => open(name);";
+        assert_eq!(noted(&[(MAIN, main), ("/s/lib/a.js", lib), ("/s/t.txt", "x")]), want, "{main}");
     }
 }
 
@@ -153,13 +248,14 @@ fn modules_are_evaluated_once_for_each_vu() {
 fn what_is_wrong_has_a_position() {
     for (text, want) in [
         ("export default function () {\n  let x = ;\n}", "/s/main.js:2:11: SyntaxError: "),
-        ("import { nothing } from 'k6/http';", "nothing"),
+        ("import { nothing } from './es.js';", "nothing"),
+        ("export default import.meta.resolve('lodash');", "'./lodash.js'"),
         ("import 'k6/x/sql';", "cannot import 'k6/x/sql': extensions of k6"),
         (
             "import 'https://x.test/a.js';",
             "cannot import 'https://x.test/a.js': no such file; nothing is downloaded: save it there",
         ),
-        ("import 'https://jslib.k6.io/aws/0.11.0/s3.js';", "credentials of AWS"),
+        ("import 'https://jslib.k6.io/aws/0.11.0/s3.js';", "nothing is downloaded"),
         ("import 'https://x.test/b.js';", "https://x.test/b.js:2:9: SyntaxError: "),
         ("import 'lodash';", "'./lodash.js'"),
         ("import './none.js';", "cannot read '/s/none.js': no such file"),
@@ -184,6 +280,7 @@ fn what_is_wrong_has_a_position() {
                 ("/s/b.js", "// b\nthrow new Error('from b');"),
                 ("/s/c.js", "exports.c = 1;\n\nexports.d = nowhere;"),
                 ("/s/d.json", "{\"a\": }"),
+                ("/s/es.js", "export const something = 1;"),
                 ("https://x.test/b.js", "//\nlet x = ;"),
             ],
             Settings::default(),

@@ -187,6 +187,15 @@ fn what_is_no_object_has_no_params() {
     let cookies = sent("http.get('http://x.test', { cookies: { a: { replace: true } } })").cookies;
     assert_eq!(cookies, [("a".to_owned(), String::new(), true)]);
     assert_eq!(sent("http.batch([['GET', 'http://x.test/', 'x']])").body, b"x");
+    // As in k6, which makes the method of an object upper case, and of nothing else.
+    for (call, want) in [
+        ("http.batch([{ method: 'post', url: 'http://x.test/' }])", "POST"),
+        ("http.batch({ a: { method: 'pAtCh', url: 'http://x.test/' } })", "PATCH"),
+        ("http.batch([['post', 'http://x.test/']])", "post"),
+        ("http.request('post', 'http://x.test/')", "post"),
+    ] {
+        assert_eq!(sent(call).method, want, "{call}");
+    }
 }
 
 #[test]
@@ -319,6 +328,68 @@ fn bodies_come_as_asked_for() {
     let invalid =
         ["r.json('a') === undefined", "(() => { try { r.json() } catch (e) { return 'no' } })()"];
     assert_eq!(seen(&ok("{"), "{}", &invalid), ["true", "no"]);
+}
+
+/// What k6 2.2 says of a request is what went out first, but for what belongs to the connection.
+#[test]
+fn responses_tell_what_was_sent() {
+    let settings = Settings { user_agent: "agent/1".to_owned(), ..Settings::default() };
+    let script = "import http from 'k6/http';
+         const show = (response) => console.log(JSON.stringify(
+             [response.request.headers, response.request.cookies]));
+         export default function () {
+             const url = 'http://x.test/';
+             show(http.get(url));
+             http.cookieJar().set(url, 's', '1'); http.cookieJar().set(url, 'q', 'a b');
+             show(http.get(url));
+             show(http.get(url, { headers: { 'x-a': 'b', 'user-agent': 'me', cookie: 'h=1' },
+                                  cookies: { c: 'v', s: { value: 'o', replace: true } } }));
+             show(http.post(url, 'x', { compression: 'gzip', headers: { 'Content-Length': '9' } }));
+         }";
+    let mut host = Host::new(load_with(&[(MAIN, script)], settings).unwrap());
+    host.sends_first = true;
+    let mut vu = host.vu(1);
+    assert_eq!(host.iterate(&mut vu), Ending::Complete, "{:?}", vu.error());
+    let lines: Vec<&String> = host.trace.iter().filter(|line| line.starts_with("Info")).collect();
+    let cookie = |name: &str, value: &str| {
+        format!(r#""{name}":[{{"name":"{name}","value":"{value}","replace":false}}]"#)
+    };
+    let (s, q) = (cookie("s", "1"), cookie("q", "a b"));
+    let (h, c, o) = (cookie("h", "1"), cookie("c", "v"), cookie("s", "o"));
+    assert_eq!(
+        lines,
+        [
+            &r#"Info [{"User-Agent":["agent/1"]},{}]"#.to_owned(),
+            &format!(
+                r#"Info [{{"User-Agent":["agent/1"],"Cookie":["s=1; q=\"a b\""]}},{{{s},{q}}}]"#
+            ),
+            &format!(
+                r#"Info [{{"User-Agent":["me"],"X-A":["b"],"Cookie":["h=1; c=v; s=o; q=\"a b\""]}},{{{h},{c},{o},{q}}}]"#
+            ),
+            &format!(
+                r#"Info [{{"User-Agent":["agent/1"],"Content-Encoding":["gzip"],"Cookie":["s=1; q=\"a b\""]}},{{{s},{q}}}]"#
+            ),
+        ]
+    );
+}
+
+/// As k6 2.2 takes them.
+#[test]
+fn jars_take_what_is_no_text_and_no_url() {
+    let set = "(() => { const jar = new http.CookieJar(), u = 'http://x.test/';
+        return [jar.set('no url', 'k', 'v'), jar.set('', 'k', 'v'), jar.set(u, 'a', null),
+            jar.set(u, 'b'), jar.set(u, 'c', 1), jar.cookiesForURL(u), jar.cookiesForURL('no url')];
+        })()";
+    assert_eq!(value_of(set), r#"[true,true,true,true,true,{"a":[""],"b":[""],"c":["1"]},{}]"#);
+    let parts = "(() => { const u = http.url`http://u:p@h:1/${1}/x?q=2#f`, parts = u.getURL();
+        return [u, u.clean(), parts, parts.string()]; })()";
+    assert_eq!(
+        value_of(parts),
+        "[{\"name\":\"http://u:p@h:1/${}/x?q=2#f\",\"url\":\"http://u:p@h:1/1/x?q=2#f\",\
+         \"clean_url\":\"http://****:****@h:1/1/x?q=2#f\"},\"http://****:****@h:1/1/x?q=2#f\",\
+         {\"scheme\":\"http\",\"host\":\"h:1\",\"path\":\"/1/x\",\"raw_query\":\"q=2\",\
+         \"fragment\":\"f\"},\"http://u:p@h:1/1/x?q=2#f\"]"
+    );
 }
 
 #[test]

@@ -34,6 +34,14 @@ fn values_are_those_of_the_standards() {
             "subtle.digest('SHA-1', utf8('abc')).then(hex)",
             "a9993e364706816aba3e25717850c26c9cd0d89d",
         ),
+        // Numbers that are text, as in the documentation of k6.
+        (
+            "(async () => { const key = await subtle.generateKey({ name: 'AES-CBC', length: '256' }, true, ['encrypt']);
+                 const bits = await subtle.deriveBits({ name: 'PBKDF2', hash: 'SHA-1', salt: utf8('salt'), iterations: '2' },
+                     await subtle.importKey('raw', utf8('password'), 'PBKDF2', false, ['deriveBits']), '160');
+                 return [key.algorithm.length, hex(bits)]; })()",
+            "[256,\"ea6c014dc72d6f8ccd1ed92ace1d41f0d8de8957\"]",
+        ),
         (
             "subtle.digest({ name: 'sha-256' }, utf8('abc')).then(hex)",
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",

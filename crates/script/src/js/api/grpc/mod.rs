@@ -104,14 +104,13 @@ fn texts(value: &Value<'_>) -> Result<Vec<String>, Thrown> {
     Ok(texts)
 }
 
-/// The file that the script is in, for the time while it loads.
+/// The main file: schemas are relative to it, whichever file asks for them. While the script loads.
 fn base(context: Context<'_>) -> Result<String, Thrown> {
     let inner = context.inner();
     if inner.stage.get() != Stage::Init {
         return Err(plain(context, "load must be called in the init context"));
     }
-    let requiring = inner.requiring.borrow();
-    Ok(requiring.last().map_or_else(|| "/".to_owned(), String::clone))
+    Ok(inner.shared.main.clone())
 }
 
 /// `load(paths, files)`: the methods in files, which are looked for in folders.

@@ -57,8 +57,10 @@ fn this<'js>(call: &Call<'js, '_>) -> Result<SharedJar, Thrown> {
     }
 }
 
+/// An argument as text; empty for `null` and `undefined`.
 fn text(call: &Call<'_, '_>, index: usize) -> Result<String, Thrown> {
-    Ok(call.argument(index).to_text()?.str().into_owned())
+    let value = call.argument(index);
+    Ok(if value.is_nothing() { String::new() } else { value.to_text()?.str().into_owned() })
 }
 
 /// `jar.cookiesForURL(url)`: values by name.
@@ -116,10 +118,8 @@ fn set<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
             Ok(())
         })?;
     }
-    let is_set = jar.borrow_mut().set(&url, cookie, now_ns);
-    if !is_set {
-        return Err(context.throw(ErrorKind::Plain, format!("'{url}' is not a URL")));
-    }
+    jar.borrow_mut().set(&url, cookie, now_ns);
+    // As in k6, also where the URL is of no host and nothing is set.
     Ok(context.boolean(true))
 }
 

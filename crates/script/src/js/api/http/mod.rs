@@ -3,10 +3,12 @@
 //! A call becomes a [`Request`], the script is suspended, and the answer becomes the object that
 //! the call returns. Who carries requests out is not known here.
 
+mod constants;
 mod form;
 mod gjson;
 mod go;
 mod jar;
+mod named_url;
 mod request;
 mod response;
 
@@ -14,8 +16,9 @@ pub use request::{Expected, Request, ResponseBody};
 
 pub(in crate::js) use form::File;
 pub(in crate::js) use jar::{JarObject, SharedJar};
+pub(in crate::js) use named_url::NamedUrl;
+pub(in crate::js) use request::Callback;
 pub(super) use request::timeout_ns;
-pub(in crate::js) use request::{Callback, NamedUrl};
 pub(in crate::js) use response::ResponseObject;
 pub(in crate::js::api) use response::headers_of;
 
@@ -41,7 +44,7 @@ const FUNCTIONS: &[ffi::FunctionEntry] = functions! {
     c"request" 4 => any;
     c"asyncRequest" 4 => asynchronous;
     c"batch" 1 => batch;
-    c"url" 1 => request::url;
+    c"url" 1 => named_url::url;
     c"file" 3 => form::file;
     c"expectedStatuses" 1 => request::expected_statuses;
     c"setResponseCallback" 1 => request::set_response_callback;
@@ -51,7 +54,9 @@ const FUNCTIONS: &[ffi::FunctionEntry] = functions! {
 pub(super) fn fill(module: &Value<'_>) -> Result<(), Thrown> {
     let context = module.context();
     response::define(context)?;
+    named_url::define(context)?;
     jar::fill(module)?;
+    constants::fill(module)?;
     module.define_functions(FUNCTIONS)
 }
 
@@ -243,7 +248,8 @@ fn batch<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     }
 }
 
-/// One request of a batch: a URL, `[method, url, body, params]`, or an object with these.
+/// One request of a batch: a URL, `[method, url, body, params]`, or an object with these. As in k6,
+/// only the object's method may be written in lower case.
 fn prepare_entry(context: Context<'_>, entry: &Value<'_>) -> Result<u32, Thrown> {
     let none = context.undefined();
     let is_url = !entry.is_object() || super::classes::held::<NamedUrl>(entry).is_some();
@@ -254,9 +260,12 @@ fn prepare_entry(context: Context<'_>, entry: &Value<'_>) -> Result<u32, Thrown>
     } else {
         [entry.get("method")?, entry.get("url")?, entry.get("body")?, entry.get("params")?]
     };
-    let method = method(&method_value)?;
-    let has_no_body = ["GET", "HEAD"].iter().any(|name| method.eq_ignore_ascii_case(name));
+    let mut method = method(&method_value)?;
     let is_named = !is_url && !entry.is_array();
+    if is_named {
+        method = method.to_uppercase();
+    }
+    let has_no_body = ["GET", "HEAD"].iter().any(|name| method.eq_ignore_ascii_case(name));
     let body = if has_no_body && is_named { context.undefined() } else { body };
     prepare(context, &method, &url, &body, &params)
 }

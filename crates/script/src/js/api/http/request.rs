@@ -7,6 +7,7 @@ use super::super::classes::{self, Classes, Held};
 use super::super::tags;
 use super::form::{self, ContentType};
 use super::jar::{JarObject, SharedJar};
+use super::named_url::NamedUrl;
 use crate::js::http::{self, Url, UrlError};
 use crate::js::native::Call;
 use crate::js::value::{Context, ErrorKind, Outcome, Thrown, Value};
@@ -16,20 +17,6 @@ const NO_NUMBER: u16 = 0;
 
 /// How long a request may take unless it says so, ns.
 const TIMEOUT_NS: u64 = 60_000_000_000;
-
-/// What `http.url` makes: a URL with the name under which requests for it are counted.
-pub(in crate::js) struct NamedUrl {
-    url: String,
-    name: String,
-}
-
-impl Held for NamedUrl {
-    const NAME: &'static CStr = c"HTTPURL";
-
-    fn class(classes: &Classes) -> u32 {
-        classes.url
-    }
-}
 
 /// What a script wants of a response's body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -124,31 +111,6 @@ pub struct Request {
     pub throws: bool,
     /// Whether it asks for a WebSocket: its answer is a 101, and no redirect is followed.
     pub upgrades: bool,
-}
-
-/// `` http.url`text ${value} text` ``.
-pub(super) fn url<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    let context = call.context;
-    let parts = call.argument(0);
-    let (mut url, mut name) = (String::new(), String::new());
-    if !parts.is_array() {
-        let text = parts.to_text()?.str().into_owned();
-        (url, name) = (text.clone(), text);
-    } else {
-        for index in 0..parts.length()? {
-            let part = parts.at(index)?.to_text()?;
-            url.push_str(&part.str());
-            name.push_str(&part.str());
-            if call.count() > index as usize + 1 {
-                url.push_str(&call.argument(index as usize + 1).to_text()?.str());
-                name.push_str("${}");
-            }
-        }
-    }
-    let object = classes::hold(context, None, NamedUrl { url: url.clone(), name: name.clone() })?;
-    object.define("name", context.string(name)?)?;
-    object.define("url", context.string(url)?)?;
-    Ok(object)
 }
 
 /// `http.expectedStatuses(200, {min: 300, max: 399}, …)`.

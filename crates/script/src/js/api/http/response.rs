@@ -66,6 +66,7 @@ pub(in crate::js) struct ResponseObject {
     error: String,
     tls_version: String,
     tls_cipher_suite: String,
+    cookies: String,
     head: Vec<u8>,
     body: Vec<u8>,
 }
@@ -126,6 +127,7 @@ impl ResponseObject {
             error: answer.error.to_owned(),
             tls_version: answer.tls_version.to_owned(),
             tls_cipher_suite: registered_suite(answer.tls_cipher_suite),
+            cookies: answer.cookies.to_owned(),
             head: answer.head.to_owned(),
             body: answer.body.to_owned(),
         }
@@ -176,7 +178,7 @@ impl ResponseObject {
             "timings" => self.timings(context),
             "tls_version" => context.string(&self.tls_version),
             "tls_cipher_suite" => context.string(&self.tls_cipher_suite),
-            "ocsp" => ocsp(context),
+            "ocsp" => ocsp(context, !self.tls_version.is_empty()),
             "error" => context.string(&self.error),
             "error_code" => Ok(context.integer(i32::from(self.error_code))),
             _ => self.request_object(context),
@@ -229,30 +231,60 @@ impl ResponseObject {
         Ok(timings)
     }
 
+    /// The request as it was sent before any redirect, but for what belongs to the connection.
     fn request_object<'js>(&self, context: Context<'js>) -> Outcome<'js> {
         let request = &self.request;
         let object = context.object()?;
         object.define("method", context.string(&request.method)?)?;
         object.define("url", context.string(&request.url)?)?;
+        object.define("headers", self.sent_headers(context)?)?;
+        object.define("body", context.string(&request.body)?)?;
+        object.define("cookies", self.sent_cookies(context)?)?;
+        Ok(object)
+    }
+
+    /// By canonical name, each a list of one value. As in k6, a length is not among them.
+    fn sent_headers<'js>(&self, context: Context<'js>) -> Outcome<'js> {
         let headers = context.object()?;
-        for (name, value) in &request.headers {
+        let put = |name: &str, value: &str| {
             let list = context.array()?;
             list.define_at(0, context.string(value)?)?;
-            headers.define(&canonical(name.as_bytes()), list)?;
+            headers.define(name, list)
+        };
+        put("User-Agent", &context.inner().shared.settings.user_agent)?;
+        let request = &self.request;
+        let is_packed = !request.compression.is_empty() && !request.body.is_empty();
+        if is_packed {
+            put("Content-Encoding", &http::field_of(&request.compression))?;
         }
-        object.define("headers", headers)?;
-        object.define("body", context.string(&request.body)?)?;
+        for (name, value) in &request.headers {
+            let name = canonical(name.as_bytes());
+            if name != "Content-Length" {
+                put(&name, value)?;
+            }
+        }
+        if !self.cookies.is_empty() {
+            put("Cookie", &self.cookies)?;
+        }
+        Ok(headers)
+    }
+
+    /// What the field says, by name: those of the jar too.
+    fn sent_cookies<'js>(&self, context: Context<'js>) -> Outcome<'js> {
         let cookies = context.object()?;
-        for (name, value, replaces) in &request.cookies {
-            let (list, cookie) = (context.array()?, context.object()?);
+        for pair in self.cookies.split(';') {
+            let Some((name, value)) = pair.trim().split_once('=') else { continue };
+            let quoted = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+            let cookie = context.object()?;
             cookie.define("name", context.string(name)?)?;
-            cookie.define("value", context.string(value)?)?;
-            cookie.define("replace", context.boolean(*replaces))?;
-            list.define_at(0, cookie)?;
+            cookie.define("value", context.string(quoted.unwrap_or(value))?)?;
+            cookie.define("replace", context.boolean(false))?;
+            let list = cookies.get(name)?;
+            let list = if list.is_array() { list } else { context.array()? };
+            list.define_at(list.length()?, cookie)?;
             cookies.define(name, list)?;
         }
-        object.define("cookies", cookies)?;
-        Ok(object)
+        Ok(cookies)
     }
 }
 
@@ -284,13 +316,14 @@ pub(in crate::js::api) fn headers_of<'js>(context: Context<'js>, head: &[u8]) ->
     Ok(headers)
 }
 
-fn ocsp(context: Context<'_>) -> Outcome<'_> {
+/// Stapled responses are not looked at: over TLS their status is not known.
+fn ocsp(context: Context<'_>, is_tls: bool) -> Outcome<'_> {
     let ocsp = context.object()?;
     for name in ["produced_at", "this_update", "next_update", "revoked_at"] {
         ocsp.define(name, context.integer(0))?;
     }
     ocsp.define("revocation_reason", context.string("")?)?;
-    ocsp.define("status", context.string("unknown")?)?;
+    ocsp.define("status", context.string(if is_tls { "unknown" } else { "" })?)?;
     Ok(ocsp)
 }
 
