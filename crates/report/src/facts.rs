@@ -309,8 +309,8 @@ pub(crate) fn incomplete_words(result: &RunResult) -> Vec<String> {
     .collect()
 }
 
-/// A text from elsewhere that is to be read back: everything harmful is escaped, as `\\x1b` and `\\u{202e}`;
-/// the end of a line too, so that nothing foreign begins a line of its own.
+/// A text from elsewhere that is to be read back: everything harmful is escaped, as `\\x1b` and
+/// `\\u{202e}`; the end of a line too, so that nothing foreign begins a line of its own.
 #[must_use]
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

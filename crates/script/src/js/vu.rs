@@ -411,7 +411,8 @@ fn evaluate(context: Context<'_>) -> Result<(), Thrown> {
     Ok(())
 }
 
-/// Warns of what was imported and is not there, also where that has made the evaluation fail.
+/// Tells, for those who look for it, what was imported and is not there, also where that has made
+/// the evaluation fail. k6 says nothing.
 fn tell_missing<'js>(context: Context<'js>, evaluated: Outcome<'js>) -> Outcome<'js> {
     let missing = context.inner().missing.take();
     if missing.is_empty() || !context.inner().is_first() {
@@ -420,7 +421,7 @@ fn tell_missing<'js>(context: Context<'js>, evaluated: Outcome<'js>) -> Outcome<
     let exception = evaluated.as_ref().err().map(|Thrown| context.exception());
     for (module, name) in missing {
         let line = format!("'{module}' exports no '{name}', which is imported: it is undefined");
-        console::note(context, Level::Warn, &line)?;
+        console::note(context, Level::Debug, &line)?;
     }
     match exception {
         Some(exception) => Err(context.throw_value(exception)),

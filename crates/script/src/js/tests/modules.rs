@@ -187,8 +187,8 @@ fn noted(files: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_not_there_is_warned_about_once() {
-    let missing = "Warn 'k6' exports no 'nosuch', which is imported: it is undefined";
+fn what_is_not_there_is_told_once() {
+    let missing = "Debug 'k6' exports no 'nosuch', which is imported: it is undefined";
     for (main, want) in [
         ("import { check, nosuch } from 'k6';", &[missing][..]),
         // The reason for what fails then.
