@@ -156,8 +156,6 @@ const PROMISES: [(&Load, &[Promise]); 4] = [
         &[
             ("sent==20", "pass"),
             ("completed==20", "pass"),
-            ("offered>=19", "pass"),
-            ("offered<=21", "pass"),
             ("sent@0s..1s>=18", "pass"),
             ("completed@0s..1s==0", "pass"),
         ],
