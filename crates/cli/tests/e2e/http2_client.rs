@@ -43,18 +43,24 @@ fn nginx_counts_what_we_say_we_sent_over_http2() {
 
 /// nginx says goodbye after ten requests, and does not process those that came in the meantime.
 #[test]
-fn requests_behind_a_goodbye_of_nginx_are_refused() {
+fn requests_behind_a_goodbye_of_nginx_are_sent_again_or_refused() {
     let Some(_share) = share_with(&["nginx"]) else { return };
     let nginx = Nginx::start();
     let url = nginx.http2_goodbye_url("/");
-    for streams in ["1", "8"] {
+    for (streams, more) in [("1", &[][..]), ("8", &[]), ("8", &["--no-resend"])] {
         let flags = [&url, "--http", "2", "-n", "1000", "-c", "3", "-m", streams];
-        let (report, counted) = nginx.counting(|| measure(&flags));
-        let [sent, completed, refused, broken] =
-            report.ledger(["sent", "completed", "refused", "broken"]);
-        assert_eq!((sent, completed + refused, broken), (1000, 1000, 0), "{streams}");
-        assert_eq!(completed, counted.requests, "{streams}");
-        assert_eq!(refused > 0, streams == "8", "{refused}");
+        let (report, counted) = nginx.counting(|| measure(&[&flags[..], more].concat()));
+        let [sent, completed, refused, broken, resent] =
+            report.ledger(["sent", "completed", "refused", "broken", "resent"]);
+        let context = format!("{streams} {more:?}: refused {refused}, resent {resent}");
+        assert_eq!((sent, completed + refused, broken), (1000, 1000, 0), "{context}");
+        assert_eq!(completed, counted.requests, "{context}");
+        let is_refused = streams == "8" && !more.is_empty();
+        assert_eq!(
+            (refused > 0, resent > 0),
+            (is_refused, streams == "8" && !is_refused),
+            "{context}"
+        );
         assert!(counted.accepted >= completed / 10, "{counted:?}");
     }
 }

@@ -57,7 +57,7 @@ fn asks_become_flags() {
     assert!(asked.ends_with(flags), "{asked}");
     let streams = vec![Need::Http2 { streams: 5 }, Need::Upload(3)];
     let streams = Ask { extra: streams, ..Ask::to("/") };
-    let flags = "--http 2 -m 5 -X POST -b @{dir}/body";
+    let flags = "--http 2 -m 5 --no-resend -X POST -b @{dir}/body";
     assert!(arguments(&streams).ends_with(flags), "{}", arguments(&streams));
     let Call::Command { files, .. } = Plimsoll.call(&streams) else {
         panic!("it can be expressed")
