@@ -48,7 +48,8 @@ pub(crate) fn run() -> Result<()> {
 fn least_version(metadata: &cargo_metadata::Metadata) -> Result<String> {
     let mut versions = metadata.packages.iter().filter_map(|package| package.rust_version.as_ref());
     let least = versions.next().context("Cargo.toml has no rust-version")?;
-    Ok(least.to_string())
+    // Cargo gives three numbers where `Cargo.toml` has two.
+    Ok(format!("{}.{}", least.major, least.minor))
 }
 
 /// The compiler of this name or version in what `rustup toolchain list` prints: of `1.95` it may be

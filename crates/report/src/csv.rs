@@ -225,6 +225,7 @@ mod tests {
         ok: 3955
         failed: 45
         redirects: 40
+        resent: 0
         reconnects: 3
         status_1xx: 0
         status_2xx: 3955

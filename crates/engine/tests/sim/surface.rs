@@ -192,7 +192,7 @@ fn redirects_can_be_part_of_their_call() {
         assert_eq!((ledger.scheduled, ledger.redirects, ledger.ok), (8, 0, 8));
         assert_eq!((ledger.check(), sum.status[302], sum.status[200]), (Ok(()), 0, 8));
         let warmup = ran.records[0].warmup.as_ref().expect("a first request").ledger;
-        assert_eq!((warmup.scheduled, warmup.ok), (1, 1));
+        assert_eq!((warmup.scheduled, warmup.ok), (1, 1), "{requests_per_connection:?} {warmup:?}");
         assert!(sum.service.min_ns() >= Some(6 * MS), "{:?}", sum.service.min_ns());
         assert!(sum.response().min_ns() >= sum.service.min_ns());
         assert_eq!(sum.phases[Phase::Waiting].count(), 8);
