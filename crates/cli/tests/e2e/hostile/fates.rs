@@ -19,17 +19,20 @@ pub(crate) const FATES: &[(&str, &[&str])] = &[
             "settings of HTTP/2",
             "preface of HTTP/2",
             "a request",
+            "NULs",
+            "endless line",
+        ],
+    ),
+    (
+        "malformed_field",
+        &[
             "NUL in a name",
             "NUL in a value",
-            "NULs",
-            "folded value",
-            "folded length",
             "folded first field",
             "space before the colon",
             "field without a colon",
             "field without a name",
             "bytes above 127",
-            "endless line",
             "cookie of control bytes",
         ],
     ),
@@ -89,6 +92,8 @@ pub(crate) const FATES: &[(&str, &[&str])] = &[
     (
         "200",
         &[
+            "folded value",
+            "folded length",
             "status without reason",
             "bare line feeds",
             "version 1.0",
