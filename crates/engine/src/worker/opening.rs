@@ -111,6 +111,8 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             self.traffic.open_queued(true);
             self.wait((now_ns + TICK_NS).min(self.traffic.next_deadline_ns()))?;
             self.traffic.look_at_deadlines();
+            // A connection whose deadline has come may be what a redirected request waits for.
+            self.serve_freed();
         }
         Ok(())
     }

@@ -170,7 +170,7 @@ fn redirects_are_followed_and_each_hop_is_counted() {
 /// A call counts once then, with its last response and the time of both.
 #[test]
 fn redirects_can_be_part_of_their_call() {
-    for requests_per_connection in [None, Some(2)] {
+    for requests_per_connection in [None, Some(1), Some(2)] {
         let first = FirstRequest { one_by_one: false, may_fail: false };
         let plan = Draft {
             redirects: 2,
