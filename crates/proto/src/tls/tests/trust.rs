@@ -1,7 +1,8 @@
 //! Which peers are trusted, and the errors about the others.
 
 use super::world::{
-    Authority, NOW, Pair, client_config, name, self_signed, server_config, server_options,
+    Authority, NOW, Pair, client_config, name, self_signed, self_signed_in, server_config,
+    server_options,
 };
 use crate::tls::{
     ClientConfig, ClientOptions, Identity, ServerConfig, ServerName, Tls, TlsConfigError,
@@ -23,6 +24,11 @@ fn servers_are_believed_or_not() {
     let own_root = Verify::Roots(selfmade.chain.as_slice().into());
     let ca = self_signed("localhost", true);
     let ca_root = Verify::Roots(ca.chain.as_slice().into());
+    let named = |years| {
+        let ca = self_signed_in("localhost", true, years);
+        (ca.clone(), Verify::Roots(ca.chain.as_slice().into()))
+    };
+    let ((old, old_root), (early, early_root)) = (named((2001, 2002)), named((2110, 2120)));
     for (identity, verify, host, refusal) in [
         (good(), roots(), "localhost", None),
         (good(), Verify::Nothing, "localhost", None),
@@ -54,6 +60,18 @@ fn servers_are_believed_or_not() {
                 "the server's certificate is for localhost, not for example.com: \
                  ask for its name with --sni NAME, or use -k",
             ),
+        ),
+        (
+            old,
+            old_root,
+            "localhost",
+            Some("the server's certificate has expired: renew it, or use -k"),
+        ),
+        (
+            early,
+            early_root,
+            "localhost",
+            Some("the server's certificate is not valid yet: renew it, or use -k"),
         ),
         (
             ca,

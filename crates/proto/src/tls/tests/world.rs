@@ -48,8 +48,13 @@ fn params(name: &str, (from, to): Years) -> CertificateParams {
 }
 
 pub(super) fn self_signed(name: &str, is_ca: bool) -> Identity {
+    self_signed_in(name, is_ca, NOW)
+}
+
+/// The same, valid in these years.
+pub(super) fn self_signed_in(name: &str, is_ca: bool, years: Years) -> Identity {
     let key = KeyPair::generate().expect("a key");
-    let mut params = params(name, NOW);
+    let mut params = params(name, years);
     if is_ca {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     }
