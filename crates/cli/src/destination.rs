@@ -60,7 +60,8 @@ impl Destination {
     /// Writes a document.
     ///
     /// # Errors
-    /// What keeps it from being written whole. A file is then as it was.
+    /// What keeps it from being written whole. An earlier file is then as it was, unless its folder
+    /// takes no other file: then it is written in place.
     pub(crate) fn write(
         self,
         document: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -130,7 +131,7 @@ fn replace(path: &Path, document: impl FnOnce(&mut dyn Write) -> io::Result<()>)
         fs::rename(&part, path)
     })();
     if written.is_err() {
-        // Half a document is of no use, and why there is none is told already.
+        // The caller reports why the document was not written, so this error adds nothing.
         let _ = fs::remove_file(&part);
     }
     written

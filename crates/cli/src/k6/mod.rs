@@ -37,7 +37,7 @@ pub(crate) use args::definition;
 use log::{Log, Wanted, other_fault};
 pub(crate) use report::{ScriptRun, Unfit};
 
-/// Looks a variable of the environment up; an empty one is none.
+/// Looks up a variable of the environment. `None`: it is not set, or it is empty.
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The version of k6 that is followed.

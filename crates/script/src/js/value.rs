@@ -240,7 +240,8 @@ impl<'js> Value<'js> {
 
     /// The property that a value names, which may be a symbol.
     pub(super) fn get_named(&self, name: &Self) -> Outcome<'js> {
-        // SAFETY: all are alive; the atom is given back. There is none without memory.
+        // SAFETY: all are alive. QuickJS gives the null atom if it runs out of memory; any other
+        // atom is given back.
         let found = unsafe {
             let atom = ffi::JS_ValueToAtom(self.context.raw(), name.raw);
             if atom == 0 {

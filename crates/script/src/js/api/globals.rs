@@ -69,13 +69,18 @@ fn evaluated_file(context: Context<'_>) -> Result<String, Thrown> {
 
 /// The path of the file of this name, or the main one's. The name is given back.
 fn path_of(context: Context<'_>, atom: u32) -> Result<String, Thrown> {
-    let name = context.atom_text(atom);
-    // SAFETY: the context is open; the atom was handed over.
-    unsafe { ffi::JS_FreeAtom(context.raw(), atom) };
-    Ok(match Resolved::of_name(&name?.str()) {
+    Ok(match resolved(context, atom)? {
         Resolved::File(path) => path,
         _ => context.inner().shared.main.clone(),
     })
+}
+
+/// What a module of this name is. The name is given back.
+fn resolved(context: Context<'_>, atom: u32) -> Result<Resolved, Thrown> {
+    let name = context.atom_text(atom);
+    // SAFETY: the context is open; the atom was handed over.
+    unsafe { ffi::JS_FreeAtom(context.raw(), atom) };
+    Ok(Resolved::of_name(&name?.str()))
 }
 
 /// Warns where a path seems to be meant relative to the file that it is written in.
@@ -129,14 +134,9 @@ fn require<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
         return Err(context.throw(ErrorKind::Plain, message));
     }
     let specifier = call.argument(0).to_text()?;
-    // SAFETY: the context is open; the atom is given back.
-    let base = unsafe {
-        let atom = ffi::JS_GetScriptOrModuleName(context.raw(), CALLER);
-        let name = context.atom_text(atom);
-        ffi::JS_FreeAtom(context.raw(), atom);
-        name?
-    };
-    let base = match Resolved::of_name(&base.str()) {
+    // SAFETY: the context is open.
+    let caller = unsafe { ffi::JS_GetScriptOrModuleName(context.raw(), CALLER) };
+    let base = match resolved(context, caller)? {
         Resolved::File(key) | Resolved::Remote(key) => key,
         Resolved::BuiltIn(_) => context.inner().shared.main.clone(),
     };

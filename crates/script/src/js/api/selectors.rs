@@ -54,7 +54,7 @@ fn enabled() -> String {
     format!(":is(:is(a, area, link)[href], :is({CONTROLS}, optgroup, option):not({disabled}))")
 }
 
-/// Where each pseudo-class begins, and its name. Text in quotes and behind a backslash is none.
+/// Where each pseudo-class begins, and its name. The search skips quoted and escaped text.
 fn pseudo_classes(text: &str) -> Vec<(usize, &str)> {
     let bytes = text.as_bytes();
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
