@@ -14,6 +14,7 @@
 
 mod account;
 mod cast;
+mod common;
 mod count;
 mod gates;
 mod given_up;

@@ -19,7 +19,8 @@ use plimsoll_io::host::{CpuTicks, Happened, Snapshot};
 use plimsoll_script::js::Summarized;
 
 use super::account::Account;
-use super::count::{Common, Count, Ids, RoleNames, text_of};
+use super::common::{Common, Ids, RoleNames};
+use super::count::{Count, text_of};
 use super::handle::{Figures, Handle, Phase};
 use super::load::{Test, options_json, refused};
 use super::news::{Lines, Points};

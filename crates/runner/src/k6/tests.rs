@@ -15,7 +15,8 @@ use plimsoll_engine::vu::{IterationEnded, Outcome, Place, RequestEnded, Tally};
 use plimsoll_script::js::{self, Failure, Timings};
 
 use super::account::Account;
-use super::count::{Common, Count, Ids, RoleNames};
+use super::common::{Common, Ids, RoleNames};
+use super::count::Count;
 use super::handle::Figures;
 use super::news::{Lines, LogLine, Point, Points};
 use super::{Environment, Handle, Script, Test, thresholds};

@@ -8,7 +8,8 @@ use plimsoll_dialect::k6::summary::Summary;
 use plimsoll_engine::vu::{Controls, Network, VuError};
 use plimsoll_io::clock;
 
-use super::super::count::{Common, text_of};
+use super::super::common::Common;
+use super::super::count::text_of;
 use super::super::handle::{Handle, Phase};
 use super::super::load::Test;
 use super::super::news::{Lines, Points};
