@@ -17,13 +17,17 @@ const OPTION: &str = "-DLUAJIT_ENABLE_CHECKHOOK";
 const QUICKJS_VERSION: [&str; 3] =
     ["QJS_VERSION_MAJOR 0\n", "QJS_VERSION_MINOR 16\n", "QJS_VERSION_PATCH 2\n"];
 
+/// `engine.c` and what it includes beside QuickJS.
+const QUICKJS_CHANGES: [&str; 7] =
+    ["arrays.c", "engine.c", "json.c", "json_text.c", "lazy.c", "modules.c", "names.c"];
+
 /// What `engine.c` includes is not compiled a second time.
 const QUICKJS_REST: [&str; 3] = ["libregexp.c", "libunicode.c", "dtoa.c"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/lua/interrupt.c");
-    for file in ["engine.c", "json.c", "lazy.c", "modules.c", "names.c"] {
+    for file in QUICKJS_CHANGES {
         println!("cargo::rerun-if-changed=src/js/{file}");
     }
     build_luajit();

@@ -1,5 +1,5 @@
 /*
- * QuickJS-NG, compiled with four things changed, and what of its insides the crate needs.
+ * QuickJS-NG, compiled with six things changed, and what of its insides the crate needs.
  *
  * QuickJS gives each runtime slabs of 4 kB for each of 31 sizes of blocks. Each virtual user has a
  * runtime of its own, so that the unused parts of slabs would be two fifths of its memory. The one
@@ -10,8 +10,11 @@
  * What makes properties on demand is called through `lazy.c`: the macro renames QuickJS' own
  * function where it is defined, but not in the table that names it without an argument.
  *
- * Exports of modules are looked for through `modules.c`. The macro tells the definition from the
- * calls by how the first argument begins.
+ * Exports of modules are looked for through `modules.c`, and typed arrays are made of lists through
+ * `arrays.c`. The macros tell the definition from the calls by how the first argument begins.
+ *
+ * `JSON.parse` and `JSON.stringify` go through `json.c` and `json_text.c`. The macros rename QuickJS'
+ * own functions as that of `lazy.c`.
  *
  * The source is that of the crate that ships it: `build.rs` says where it is.
  */
@@ -40,9 +43,21 @@ static JSValue JS_InstantiateFunctionListItem2(JSContext *ctx, struct JSObject *
                             JSAtom);                                                          \
     static JSResolveResultEnum resolve_export(JSContext
 
+static JSValue js_json_parse(JSContext *ctx, JSValueConst this, int argc, JSValueConst *argv);
+static JSValue js_json_stringify(JSContext *ctx, JSValueConst this, int argc, JSValueConst *argv);
+#define js_json_parse(...) quickjs_json_parse(__VA_ARGS__)
+#define js_json_stringify(...) quickjs_json_stringify(__VA_ARGS__)
+
+#define js_array_from_iterator(first, ...) plimsoll_iterated_##first, __VA_ARGS__)
+#define plimsoll_iterated_ctx plimsoll_array_from_iterator(ctx
+#define plimsoll_iterated_JSContext                                                           \
+    plimsoll_array_from_iterator(JSContext *, uint32_t *, JSValueConst, JSValueConst);        \
+    static JSValue array_from_iterator(JSContext
+
 #include "quickjs.c"
 
 #undef js_resolve_export
+#undef js_array_from_iterator
 
 /* quickjs.c forbids them by macros. */
 #undef malloc
@@ -131,6 +146,8 @@ static const JSMallocFunctions machine_functions = {
 #include "lazy.c"
 #include "names.c"
 #include "json.c"
+#include "json_text.c"
+#include "arrays.c"
 #include "modules.c"
 
 static int fill_context(JSContext *ctx)

@@ -33,7 +33,7 @@ const DEFLATE: &str = "permessage-deflate; server_no_context_takeover; client_no
 
 const FUNCTIONS: &[ffi::FunctionEntry] = functions! {
     c"open" 4 => open;
-    c"listen" 2 => listen;
+    c"listen" 3 => listen;
     c"next" 2 => next;
     c"send" 2 => send;
     c"ping" 1 => ping;
@@ -200,8 +200,24 @@ struct Slot {
     dial: Box<Dial>,
     /// Bytes of messages that waited to be sent when the last one was.
     queued: u64,
-    /// Called with each news; `None` if the script asks for them.
-    listener: Option<Kept>,
+    /// Who is told of news; `None` if the script asks for them.
+    listener: Option<Listener>,
+}
+
+/// Functions of the script that are called with news.
+#[derive(Debug)]
+struct Listener {
+    /// With each message, which is most of the news: its text or bytes.
+    message: Kept,
+    /// With all else, as an object.
+    other: Kept,
+}
+
+impl Listener {
+    fn release(self, context: Context<'_>) {
+        self.message.release(context);
+        self.other.release(context);
+    }
 }
 
 /// News that is kept.
@@ -213,6 +229,17 @@ enum Kind {
     Ping,
     Pong,
     Over { opening: Opening, code: Option<u16>, reason: String, error: String },
+}
+
+impl Kind {
+    /// The text or the bytes of a message; `None` for what is none.
+    fn message<'js>(&self, context: Context<'js>) -> Option<Outcome<'js>> {
+        match self {
+            Self::Text(bytes) => Some(context.string(bytes)),
+            Self::Binary(bytes) => Some(context.array_buffer(bytes)),
+            _ => None,
+        }
+    }
 }
 
 /// What came of an opening.
@@ -311,40 +338,48 @@ fn free(context: Context<'_>, number: u32) {
 
 /// Calls who listens to a socket with the news that has come.
 pub(in crate::js) fn deliver(context: Context<'_>, number: u32) -> Result<(), Thrown> {
-    let listener = {
+    let (function, news) = {
         let mut sockets = context.inner().sockets.borrow_mut();
-        let slot = sockets.slot(number);
-        slot.and_then(|slot| slot.listener.as_ref()).map(|listener| listener.value(context))
+        let news = sockets.news.take();
+        let message = news.as_ref().and_then(|news| news.message(context)).transpose()?;
+        let listener = sockets.slot(number).and_then(|slot| slot.listener.as_ref());
+        let function = listener.map(|listener| {
+            let kept = if message.is_some() { &listener.message } else { &listener.other };
+            kept.value(context)
+        });
+        (function, message.ok_or(news))
     };
-    let news = take(context, number)?;
-    match listener {
-        Some(listener) => listener.call(&context.undefined(), &[news]).map(drop),
+    let told = news.or_else(|news| object(context, number, news))?;
+    match function {
+        Some(function) => function.call(&context.undefined(), &[told]).map(drop),
         None => Ok(()),
     }
 }
 
-/// The news that has come, as an object. After the last one the number is free.
+/// The news that has come, as an object.
 fn take(context: Context<'_>, number: u32) -> Outcome<'_> {
     let news = context.inner().sockets.borrow_mut().news.take();
+    object(context, number, news)
+}
+
+/// News as an object. After the last one the number is free.
+fn object(context: Context<'_>, number: u32, news: Option<Kind>) -> Outcome<'_> {
+    let Some(news) = news else { return Ok(context.undefined()) };
     let object = context.object()?;
     let name = |name: &str| object.define("type", context.string(name)?);
+    if let Some(message) = news.message(context) {
+        name("message")?;
+        object.define("data", message?)?;
+    }
     match news {
-        None => return Ok(context.undefined()),
-        Some(Kind::Open(opening)) => {
+        Kind::Text(_) | Kind::Binary(_) => {}
+        Kind::Open(opening) => {
             name("open")?;
             object.define("response", opening.object(context)?)?;
         }
-        Some(Kind::Text(bytes)) => {
-            name("message")?;
-            object.define("data", context.string(&bytes)?)?;
-        }
-        Some(Kind::Binary(bytes)) => {
-            name("message")?;
-            object.define("data", context.array_buffer(&bytes)?)?;
-        }
-        Some(Kind::Ping) => name("ping")?,
-        Some(Kind::Pong) => name("pong")?,
-        Some(Kind::Over { opening, code, reason, error }) => {
+        Kind::Ping => name("ping")?,
+        Kind::Pong => name("pong")?,
+        Kind::Over { opening, code, reason, error } => {
             free(context, number);
             name("over")?;
             object.define("response", opening.object(context)?)?;
@@ -385,11 +420,13 @@ fn number_of(value: &Value<'_>) -> Result<u32, Thrown> {
     Ok(value.to_number()? as u32)
 }
 
-/// `listen(number, function)`: the event loop calls it with news until the socket is over.
+/// `listen(number, onMessage, onOther)`: the event loop calls them with news until the socket is
+/// over.
 fn listen<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     let number = number_of(&call.argument(0))?;
     if let Some(slot) = call.context.inner().sockets.borrow_mut().slot(number) {
-        slot.listener = Some(Kept::of(call.argument(1)));
+        let [message, other] = [1, 2].map(|at| Kept::of(call.argument(at)));
+        slot.listener = Some(Listener { message, other });
     }
     Ok(call.context.undefined())
 }

@@ -2,10 +2,8 @@
 //
 // Written from k6's documentation and from the File API of browsers.
 
-const encoder = new TextEncoder();
-
 function bytesOf(part) {
-  if (typeof part === 'string') return encoder.encode(part);
+  if (typeof part === 'string') return new TextEncoder().encode(part);
   if (part instanceof ArrayBuffer) return new Uint8Array(part);
   if (ArrayBuffer.isView(part)) {
     return new Uint8Array(part.buffer, part.byteOffset, part.byteLength);

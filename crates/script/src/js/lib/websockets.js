@@ -11,16 +11,23 @@ const OPEN = 1;
 const CLOSING = 2;
 const CLOSED = 3;
 
+// What follows keeps to what most scripts need: each virtual user has its own Map and ArrayBuffer,
+// which take memory once they are named.
 const EVENTS = ['open', 'message', 'error', 'close', 'ping', 'pong'];
 const OPTIONS = ['headers', 'tags', 'jar', 'compression'];
 const NORMAL = 1000;
 const REASON_BYTES_MAX = 123;
 
+// A letter of UTF-16 takes three bytes at most.
+const isLong = (reason) =>
+  reason.length * 3 > REASON_BYTES_MAX &&
+  new TextEncoder().encode(reason).length > REASON_BYTES_MAX;
+
 function check(args) {
   const [url, , params] = args;
   if (url == null) throw new Error('WebSocket requires a url');
-  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1].toLowerCase() ?? '';
-  if (scheme !== 'ws' && scheme !== 'wss') {
+  if (!/^wss?:/i.test(url)) {
+    const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1].toLowerCase() ?? '';
     throw new Error(`WebSocket requires url with scheme ws or wss, but got "${scheme}"`);
   }
   const fragment = url.indexOf('#');
@@ -44,17 +51,23 @@ class WebSocket {
   #number;
   #state = CONNECTING;
   #protocol = '';
-  #extensions = [];
+  #extensions = '';
   #binaryType = 'blob';
-  #closing = [NORMAL, ''];
-  #handlers = new Map(EVENTS.map((event) => [event, { own: null, listeners: [] }]));
+  // The code and the reason of a close() that came before the socket was open.
+  #closing = null;
+  // By event, where there is a handler.
+  #handlers = { __proto__: null };
 
   constructor(...args) {
     const url = args[0] == null ? args[0] : String(args[0]);
     check([url, ...args.slice(1)]);
     this.#url = url;
     this.#number = open(url, args[1], args[2], false);
-    listen(this.#number, (news) => this.#take(news));
+    listen(
+      this.#number,
+      (data) => this.#take(this.#heard, data),
+      (news) => this.#take(this.#handle, news),
+    );
   }
 
   get url() {
@@ -70,7 +83,7 @@ class WebSocket {
   }
 
   get extensions() {
-    return this.#extensions;
+    return listOf(this.#extensions);
   }
 
   get bufferedAmount() {
@@ -94,20 +107,23 @@ class WebSocket {
     if (typeof handler !== 'function') {
       throw new Error(`handler for event type "${event ?? ''}" isn't a callable function`);
     }
-    const handlers = this.#handlers.get(event);
-    if (handlers === undefined) {
+    if (!EVENTS.includes(event)) {
       console.warn(`can't add event handler: unknown event type: ${event}`);
       return;
     }
-    handlers.listeners.push(handler);
+    this.#handlersOf(event).listeners.push(handler);
+  }
+
+  #handlersOf(event) {
+    return (this.#handlers[event] ??= { own: null, listeners: [] });
   }
 
   send(data) {
     this.#needOpen();
-    if (data instanceof Blob) send(this.#number, blobBytes(data));
-    else if (typeof data === 'string' || data instanceof ArrayBuffer || ArrayBuffer.isView(data)) {
-      send(this.#number, data);
-    } else {
+    if (typeof data === 'string') send(this.#number, data);
+    else if (data instanceof Blob) send(this.#number, blobBytes(data));
+    else if (data instanceof ArrayBuffer || ArrayBuffer.isView(data)) send(this.#number, data);
+    else {
       throw new TypeError(
         `unsupported send type ${data === null ? 'null' : typeof data}: a WebSocket sends ` +
           'strings, ArrayBuffers, views of them and Blobs',
@@ -129,7 +145,7 @@ class WebSocket {
       );
     }
     const why = reason === undefined ? '' : String(reason);
-    if (new TextEncoder().encode(why).length > REASON_BYTES_MAX) {
+    if (isLong(why)) {
       throw new Error(
         "SyntaxError: Failed to execute 'close' on 'WebSocket': The message must not be greater " +
           `than ${REASON_BYTES_MAX} bytes`,
@@ -146,9 +162,9 @@ class WebSocket {
   }
 
   // Takes news of the socket. An exception of a handler is an error of the socket too, which ends.
-  #take(news) {
+  #take(handle, news) {
     try {
-      this.#handle(news);
+      handle.call(this, news);
     } catch (error) {
       if (this.#state !== CLOSED) {
         this.#state = CLOSED;
@@ -160,27 +176,28 @@ class WebSocket {
     }
   }
 
+  #heard(data) {
+    // One that comes after close() is for nobody: the standard of WebSockets in browsers.
+    if (this.#state !== OPEN || this.#handlers.message === undefined) return;
+    const isText = typeof data === 'string' || this.#binaryType === 'arraybuffer';
+    this.#hand({
+      type: 'message',
+      target: this,
+      timestamp: now(),
+      data: isText ? data : new Blob([data]),
+      origin: this.#url,
+    });
+  }
+
   #handle(news) {
-    switch (news.type) {
-      case 'open':
-        this.#opened(news.response);
-        break;
-      case 'message':
-        // One that comes after close() is for nobody: the standard of WebSockets in browsers.
-        if (this.#state !== OPEN) break;
-        this.#fire('message', { data: this.#dataOf(news.data), origin: this.#url });
-        break;
-      case 'over':
-        this.#over(news);
-        break;
-      default:
-        this.#fire(news.type, {});
-    }
+    if (news.type === 'open') this.#opened(news.response);
+    else if (news.type === 'over') this.#over(news);
+    else this.#fire(news.type, {});
   }
 
   #opened({ headers }) {
     this.#protocol = headers['Sec-Websocket-Protocol'] ?? '';
-    this.#extensions = listOf(headers['Sec-Websocket-Extensions']);
+    this.#extensions = headers['Sec-Websocket-Extensions'];
     // The script has closed it meanwhile.
     if (this.#state === CLOSING) {
       close(this.#number, ...this.#closing);
@@ -202,15 +219,16 @@ class WebSocket {
     this.#fire('close', { code, reason });
   }
 
-  #dataOf(data) {
-    if (typeof data === 'string' || this.#binaryType === 'arraybuffer') return data;
-    return new Blob([data]);
+  #fire(type, details) {
+    if (this.#handlers[type] === undefined) return;
+    this.#hand({ type, target: this, timestamp: now(), ...details });
   }
 
-  #fire(type, details) {
-    const event = { type, target: this, timestamp: now(), ...details };
-    const { own, listeners } = this.#handlers.get(type);
+  // Hands an event to those who wait for it. Who comes to be one by it is not told of it.
+  #hand(event) {
+    const { own, listeners } = this.#handlers[event.type];
     if (own !== null) own(event);
+    if (listeners.length === 0) return;
     for (const listener of listeners.slice()) listener(event);
   }
 
@@ -219,13 +237,13 @@ class WebSocket {
       Object.defineProperty(WebSocket.prototype, `on${event}`, {
         enumerable: true,
         get() {
-          return this.#handlers.get(event).own;
+          return this.#handlers[event]?.own ?? null;
         },
         set(handler) {
           if (handler !== null && typeof handler !== 'function') {
             throw new Error(`a value for 'on${event}' should be callable`);
           }
-          this.#handlers.get(event).own = handler;
+          this.#handlersOf(event).own = handler;
         },
       });
     }

@@ -1,4 +1,5 @@
-//! JSON of responses: read without detours where it is plain, and as `JSON.parse` reads it always.
+//! JSON, and lists of numbers: read and written without detours where they are plain, and always as
+//! QuickJS' own functions read and write them.
 
 use super::*;
 
@@ -48,7 +49,7 @@ fn bodies_are_read_as_json_parse_reads_them() {
              const attempt = (read) => {{ try {{ return show(read()); }} catch (e) {{ return e.name; }} }};
              export default function () {{
                  const response = http.get('http://x/');
-                 const [got, want] = [attempt(() => response.json()), attempt(() => JSON.parse(text))];
+                 const [got, want] = [attempt(() => response.json()), attempt(() => JSON.parse(text, (_, value) => value))];
                  console.log(got === want ? 'same' : `${{got}} and ${{want}}`);
              }}",
         );
@@ -59,4 +60,115 @@ fn bodies_are_read_as_json_parse_reads_them() {
         host.iterate(&mut vu);
         assert_eq!(host.trace.last().map(String::as_str), Some("Info same"), "{text}");
     }
+}
+
+/// A replacer and an iterator of the script's own keep QuickJS to its own functions.
+#[test]
+fn values_are_written_as_quickjs_writes_them() {
+    let script = r#"
+        class Point { constructor() { this.x = 1; } get y() { return 2; } }
+        class Named { toJSON(key) { return `named ${key}`; } }
+        const bare = Object.create(null); bare.a = 1;
+        const hidden = Object.defineProperty({ a: 1 }, 'b', { value: 2, enumerable: false });
+        const got = Object.defineProperty({}, 'a', { get: () => [1], enumerable: true });
+        const gone = { a: 1, b: 2, c: 3 }; delete gone.b;
+        const circle = {}; circle.in = [circle];
+        const deep = JSON.parse('['.repeat(40) + ']'.repeat(40));
+        const long = [1, 2]; long.length = 4;
+        const odd = [1]; odd.toJSON = () => 'odd';
+        const heir = Object.create({ toJSON: () => 'heir' });
+        const plainHeir = Object.create({ inherited: 1 }); plainHeir.own = 2;
+        const values = [
+            0, -0, 1, -1, 2147483648, 1e21, 1e-7, 5e-324, 1.5, -0.5, 0.001, -0.001, 0.0001, 1.005,
+            0.1 + 0.2, 123456789.123, 999999999.999, 4.35, 1e9 + 0.5, 123456789012.25, NaN,
+            Infinity, -Infinity, '', 'a', '"\\\b\f\n\r\t\u0000\u001f\u007f\u00e9', 'ж', '\ud800',
+            '😀', 'a'.repeat(9) + 'b' + 'ц', true, false, null, undefined, Symbol('s'), () => 1, [],
+            {}, [[]], [{}], [undefined, () => 1, Symbol('s')],
+            { a: undefined, b: () => 1, c: Symbol('s'), d: 1 },
+            { 2: 'b', 1: 'a', z: 1, '01': 2, '-1': 3 },
+            { 'é"': 1, ж: 2, '': 3, [Symbol('s')]: 4 }, new Point(), new Named(), [new Named()],
+            { in: new Named() }, bare, hidden, got, gone, circle, deep, long, [1, , 3], odd, heir,
+            plainHeir, new Date(0), /a/, new Map([[1, 2]]), new Number(1), new String('s'),
+            new Boolean(false), Object(1n), 1n, [1n], new Proxy({ a: 1 }, {}), new Proxy([1], {}),
+            new Uint8Array([1, 2]), (function () { return arguments; })(1, 2),
+            Object.freeze({ a: [1] }), { toJSON: 1, a: 2 }, { toJSON: () => undefined },
+            'x'.repeat(3) + 'y'.repeat(2000) + '"',
+            Array.from({ length: 70 }, (_, n) => ({ id: n, name: `n${n}`, price: n + 0.25 })),
+        ];
+        const attempt = (write) => { try { return write(); } catch (e) { return `${e}`; } };
+        const compare = (value, at) => {
+            const own = attempt(() => JSON.stringify(value));
+            const want = attempt(() => JSON.stringify(value, (_, part) => part));
+            if (own !== want) console.log(`${at}: ${own} and ${want}`);
+        };
+        const expect = (got, want) => { if (got !== want) console.log(`${got} is not ${want}`); };
+        export default function () {
+            values.forEach(compare);
+            for (let n = 0; n < 3000; n++) {
+                compare((Math.random() - 0.5) * 10 ** (n % 30 - 8), `number ${n}`);
+                compare((n - 1500) / 1000, `thousands ${n}`);
+            }
+            const spaced = JSON.stringify([1.5, { a: 'b' }], null, 1);
+            expect(spaced, '[\n 1.5,\n {\n  "a": "b"\n }\n]');
+            expect(JSON.stringify({ a: 1, b: 2 }, ['b']), '{"b":2}');
+            Object.prototype.toJSON = () => 'of all';
+            values.forEach((value, at) => compare(value, `toJSON of all, ${at}`));
+            delete Object.prototype.toJSON;
+            Array.prototype.toJSON = () => 'of lists';
+            expect(JSON.stringify([1]), '"of lists"');
+            delete Array.prototype.toJSON;
+            expect(JSON.stringify([1]), '[1]');
+            console.log('done');
+        }"#;
+    let mut host = Host::of(script);
+    let mut vu = host.vu(1);
+    host.iterate(&mut vu);
+    assert_eq!(host.trace, ["Info done"]);
+}
+
+#[test]
+fn lists_become_typed_arrays_as_iterators_give_them() {
+    let script = r#"
+        const kinds = [Uint8Array, Int8Array, Uint8ClampedArray, Int16Array, Uint32Array,
+            Float32Array, Float64Array, BigInt64Array];
+        const lists = () => {
+            const valued = { valueOf() { changing.length = 0; return 7; } };
+            const changing = [valued, 2, 3];
+            return [[], [1, 2, 300], [-1.5, NaN, Infinity, 2 ** 40], [1, '2', null, true, {}],
+                changing, [1, , 3], [1n], Object.assign([1, 2], { length: 4 })];
+        };
+        const attempt = (make) => {
+            try { return Array.from(make(), String).join(); } catch (e) { return `${e}`; }
+        };
+        const expect = (got, want) => { if (got !== want) console.log(`${got} is not ${want}`); };
+        function* each(list) { for (const value of list) yield value; }
+        export default function () {
+            for (const Kind of kinds) {
+                const [own, again] = [lists(), lists()];
+                own.forEach((list, at) => {
+                    const want = attempt(() => new Kind(each(again[at])));
+                    expect(attempt(() => new Kind(list)), want);
+                });
+            }
+            const iterated = [1, 2];
+            iterated[Symbol.iterator] = function* () { yield 9; };
+            expect(String(new Uint8Array(iterated)), '9');
+            const prototype = Object.getPrototypeOf([][Symbol.iterator]());
+            const next = prototype.next;
+            prototype.next = function () {
+                const { done, value } = next.call(this);
+                return { done, value: value + 1 };
+            };
+            expect(String(new Uint8Array([1, 2])), '2,3');
+            prototype.next = next;
+            const list = [1, 2];
+            const bytes = new Uint8Array(list);
+            list[0] = 5;
+            expect(String(bytes), '1,2');
+            console.log('done');
+        }"#;
+    let mut host = Host::of(script);
+    let mut vu = host.vu(1);
+    host.iterate(&mut vu);
+    assert_eq!(host.trace, ["Info done"]);
 }

@@ -1,0 +1,48 @@
+/*
+ * Lists of numbers become typed arrays without an iterator: `new Uint8Array([…])`. QuickJS makes a
+ * list of what the iterator gives, one object for each element.
+ */
+
+/* Whether iterators of lists are QuickJS' own: the script has not given them another `next`. */
+static bool has_own_next(JSContext *ctx)
+{
+    JSCFunctionType own = { .iterator_next = js_array_iterator_next };
+    JSProperty *next;
+    JSObject *prototype = JS_VALUE_GET_OBJ(ctx->class_proto[JS_CLASS_ARRAY_ITERATOR]);
+    JSShapeProperty *found = find_own_property(&next, prototype, JS_ATOM_next);
+    if (!found)
+        return false;
+    int kind = found->flags & JS_PROP_TMASK;
+    /* One that was never read is not made yet. */
+    return kind == JS_PROP_AUTOINIT ||
+           (kind == JS_PROP_NORMAL && JS_IsCFunction(ctx, next->u.value, own.generic, 0));
+}
+
+/* Whether a value is a list of numbers alone, without holes: to read it runs nothing of the script. */
+static bool is_list_of_numbers(JSValueConst value)
+{
+    JSObject *list = JS_VALUE_GET_OBJ(value);
+    if (list->class_id != JS_CLASS_ARRAY || !list->fast_array)
+        return false;
+    uint32_t count = list->u.array.count;
+    JSValueConst length = list->prop[0].u.value;
+    if (JS_VALUE_GET_TAG(length) != JS_TAG_INT || (uint32_t)JS_VALUE_GET_INT(length) != count)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!JS_IsNumber(list->u.array.u.values[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Called by QuickJS where it makes a typed array of what has an iterator. */
+static JSValue plimsoll_array_from_iterator(JSContext *ctx, uint32_t *len, JSValueConst object,
+                                            JSValueConst method)
+{
+    if (JS_IsObject(object) && JS_IsStrictEqual(ctx, method, ctx->array_proto_values) &&
+        has_own_next(ctx) && is_list_of_numbers(object)) {
+        *len = JS_VALUE_GET_OBJ(object)->u.array.count;
+        return js_dup(object);
+    }
+    return array_from_iterator(ctx, len, object, method);
+}
