@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::doubt::Bounds;
 use crate::histogram::Histogram;
 
 /// Messages in one direction.
@@ -25,6 +26,18 @@ impl Messages {
     }
 }
 
+/// How many messages were waited for and never came. How long each was waited for is among the
+/// times of those that came: a lower bound of when it would have come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// First messages, of calls that did not end with OK.
+    pub first_messages: u64,
+    /// Messages behind another, of calls that had no end.
+    pub gaps: u64,
+    /// Answers, whatever the end of their call.
+    pub round_trips: u64,
+}
+
 /// The messages of the measured part's calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Streams {
@@ -35,7 +48,10 @@ pub struct Streams {
     /// Calls that the server ended with OK before all of their messages were sent.
     #[serde(default)]
     pub cut_calls: u64,
-    /// From the start of sending to the first whole message, each call that had one.
+    /// What never came.
+    #[serde(default)]
+    pub missing: Missing,
+    /// From the start of sending to the first whole message.
     pub first_message: Histogram,
     /// From each whole message of a call to the next one.
     pub gaps: Histogram,
@@ -52,11 +68,53 @@ impl Streams {
         Self { round_trips: has_round_trips.then(Histogram::new), ..Self::default() }
     }
 
+    /// A call that was sent `waited_ns` ago is over and had no message.
+    pub fn no_first_message(&mut self, waited_ns: u64) {
+        self.first_message.record(waited_ns);
+        self.missing.first_messages += 1;
+    }
+
+    /// A call is over without its end, `waited_ns` after its last message.
+    pub fn no_next_message(&mut self, waited_ns: u64) {
+        self.gaps.record(waited_ns);
+        self.missing.gaps += 1;
+    }
+
+    /// A call is over, and its last message, sent `waited_ns` ago, has no answer.
+    pub fn no_answer(&mut self, waited_ns: u64) {
+        if let Some(round_trips) = &mut self.round_trips {
+            round_trips.record(waited_ns);
+            self.missing.round_trips += 1;
+        }
+    }
+
+    /// The times of first messages.
+    #[must_use]
+    pub fn first_message_bounds(&self) -> Bounds<'_> {
+        Bounds::new(&self.first_message, self.missing.first_messages, 0)
+    }
+
+    /// The times from each message to the next one.
+    #[must_use]
+    pub fn gap_bounds(&self) -> Bounds<'_> {
+        Bounds::new(&self.gaps, self.missing.gaps, 0)
+    }
+
+    /// The times to answers, where messages are answered one by one.
+    #[must_use]
+    pub fn round_trip_bounds(&self) -> Option<Bounds<'_>> {
+        let round_trips = self.round_trips.as_ref()?;
+        Some(Bounds::new(round_trips, self.missing.round_trips, 0))
+    }
+
     /// Adds those of another worker or host.
     pub fn merge(&mut self, other: &Self) {
         self.sent.add(other.sent.messages, other.sent.bytes);
         self.received.add(other.received.messages, other.received.bytes);
         self.cut_calls += other.cut_calls;
+        self.missing.first_messages += other.missing.first_messages;
+        self.missing.gaps += other.missing.gaps;
+        self.missing.round_trips += other.missing.round_trips;
         self.first_message.merge(&other.first_message);
         self.gaps.merge(&other.gaps);
         if let Some(theirs) = &other.round_trips {
@@ -84,6 +142,7 @@ mod tests {
         streams.sent.add(1, 10);
         streams.received.add(messages, 7 * messages);
         streams.cut_calls = messages;
+        streams.missing.gaps = messages;
         streams.first_message.record(messages);
         streams.gaps.record(100 * messages);
         if let (Some(round_trips), Some(at_ns)) = (&mut streams.round_trips, round_trip_ns) {
@@ -102,12 +161,13 @@ mod tests {
             let sum = sum.expect("there were some");
             assert_eq!((sum.sent.messages, sum.sent.bytes), (3, 30));
             assert_eq!((sum.received.messages, sum.received.bytes, sum.cut_calls), (6, 42, 6));
+            assert_eq!((sum.missing.gaps, sum.missing.first_messages), (6, 0));
             assert_eq!((sum.first_message.count(), sum.gaps.max_ns()), (3, Some(300)));
             assert_eq!(sum.round_trips.as_ref().map(Histogram::count), Some(2));
             let text = serde_json::to_string(&sum).expect("plain data");
             assert_eq!(serde_json::from_str::<Streams>(&text).expect("its own"), *sum);
         }
         let text = serde_json::to_string(&all[0]).expect("plain data");
-        assert!(!text.contains("round_trips"), "{text}");
+        assert!(!text.contains("\"round_trips\":{"), "{text}");
     }
 }

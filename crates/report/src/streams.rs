@@ -1,26 +1,39 @@
 //! The messages of calls that stream, as every view shows them.
 
+use plimsoll_core::RunResult;
 use plimsoll_core::units::{format_bytes, format_count};
-use plimsoll_core::{Histogram, RunResult};
 
-/// Times of messages: what they are, and how they are distributed.
-pub(crate) struct Times<'r> {
-    pub name: &'static str,
-    pub histogram: &'r Histogram,
-}
+use crate::tail::Times;
 
-/// The times of messages, those that there are.
-pub(crate) fn times(result: &RunResult) -> impl Iterator<Item = Times<'_>> {
+/// The times of messages, those that there are: what they are, and how they are distributed.
+pub(crate) fn times(result: &RunResult) -> impl Iterator<Item = (&'static str, Times<'_>)> {
     let streams = result.grpc_streams.as_deref();
     let rows = streams.into_iter().flat_map(|streams| {
         [
-            ("first message", Some(&streams.first_message)),
-            ("gaps", Some(&streams.gaps)),
-            ("round trips", streams.round_trips.as_ref()),
+            ("first message", Some(streams.first_message_bounds())),
+            ("gaps", Some(streams.gap_bounds())),
+            ("round trips", streams.round_trip_bounds()),
         ]
     });
-    let present = rows.filter_map(|(name, histogram)| Some(Times { name, histogram: histogram? }));
-    present.filter(|row| !row.histogram.is_empty())
+    let present =
+        rows.filter_map(move |(name, bounds)| Some((name, Times::of_messages(bounds?, result))));
+    present.filter(|(_, times)| !times.is_empty())
+}
+
+/// How many messages never came, where some did not.
+pub(crate) fn missing(result: &RunResult) -> Option<String> {
+    let missing = result.grpc_streams.as_deref()?.missing;
+    let kinds = [
+        ("first messages", missing.first_messages),
+        ("next messages", missing.gaps),
+        ("answers", missing.round_trips),
+    ];
+    let there = kinds.iter().filter(|(_, count)| *count > 0);
+    let parts: Vec<String> =
+        there.map(|(name, count)| format!("{} {name}", format_count(*count))).collect();
+    (!parts.is_empty()).then(|| {
+        format!("never came: {}; counted with the time they were waited for", parts.join(", "))
+    })
 }
 
 /// How many messages there were in each direction, where calls stream.
@@ -65,6 +78,11 @@ mod tests {
             }
             assert!(text.contains("first message") && text.contains("41.0 ms"), "{text}");
             assert!(!text.contains("round trips"), "there are none: {text}");
+        }
+        (0..2).for_each(|_| streams.no_first_message(500_000_000));
+        for text in views(Some(streams.clone())) {
+            assert!(text.contains("never came: 2 first messages; counted with"), "{text}");
+            assert!(text.contains("≥ 500 ms"), "{text}");
         }
         streams.round_trips.get_or_insert_default().record(77_000_000);
         for text in views(Some(streams.clone())) {

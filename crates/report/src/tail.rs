@@ -98,10 +98,21 @@ impl<'r> Times<'r> {
         Self { bounds: Bounds::new(times, 0, 0), figure, doubts }
     }
 
+    /// Of the messages of calls.
+    pub(crate) fn of_messages(bounds: Bounds<'r>, result: &'r RunResult) -> Self {
+        let Self { figure, doubts, .. } = Self::of_some(Figure::Service, bounds.all(), result);
+        Self { bounds, figure, doubts }
+    }
+
     /// Of times that nothing is in doubt about.
     pub(crate) fn sure(times: &'r Histogram) -> Self {
         let doubts = Doubts::none();
         Self { bounds: Bounds::new(times, 0, 0), figure: Figure::Phases, doubts }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.bounds.all().count()
     }
 
     /// Whether there are none.

@@ -89,15 +89,11 @@ fn of_run(metric: Metric, unit: Unit, result: &RunResult, doubts: &Doubts<'_>) -
     let Metric::Time(timing, figure) = metric else {
         return doubted(whole(metric, unit, result), metric, doubts);
     };
-    let histogram = match histogram(timing, result) {
-        Ok(histogram) => histogram,
+    let bounds = match times(timing, result) {
+        Ok(bounds) => bounds,
         Err(why) => return Measured::none(why),
     };
-    let bounds = match clock(timing) {
-        Some(clock) => clock.bounds(result),
-        None => Bounds::new(histogram, 0, 0),
-    };
-    let measured = statistic(histogram, figure);
+    let measured = statistic(bounds.all(), figure);
     match figure_of(timing) {
         Some(doubtful) => measured.of_times(figure, &bounds, (doubts, doubtful)),
         None => measured,
@@ -244,10 +240,16 @@ fn clock(timing: Timing) -> Option<Clock> {
 }
 
 /// What a time is measured from, or why there is nothing of that kind in the run.
-fn histogram(timing: Timing, result: &RunResult) -> Result<&Histogram, &'static str> {
+fn times(timing: Timing, result: &RunResult) -> Result<Bounds<'_>, &'static str> {
+    if let Some(clock) = clock(timing) {
+        return Ok(clock.bounds(result));
+    }
     let streams = || result.grpc_streams.as_deref().ok_or(NO_STREAMS);
     let (latency, by) = (&result.latency, &result.by_outcome);
     let histogram = match timing {
+        Timing::FirstMessage => return Ok(streams()?.first_message_bounds()),
+        Timing::MessageGap => return Ok(streams()?.gap_bounds()),
+        Timing::RoundTrip => return streams()?.round_trip_bounds().ok_or(NO_ROUND_TRIPS),
         Timing::Response => &latency.response,
         Timing::Service => &latency.service,
         Timing::Ok => &by.ok,
@@ -258,11 +260,8 @@ fn histogram(timing: Timing, result: &RunResult) -> Result<&Histogram, &'static 
         Timing::Phase(phase) => &result.phases[phase],
         Timing::ReceiveDelay => &result.loader.receive_delay,
         Timing::Iteration => &result.iterations.as_ref().ok_or(NO_ITERATIONS)?.duration,
-        Timing::FirstMessage => &streams()?.first_message,
-        Timing::MessageGap => &streams()?.gaps,
-        Timing::RoundTrip => streams()?.round_trips.as_ref().ok_or(NO_ROUND_TRIPS)?,
     };
-    Ok(histogram)
+    Ok(Bounds::new(histogram, 0, 0))
 }
 
 /// A figure of a distribution, in µs.

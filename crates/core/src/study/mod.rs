@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Clock;
 use crate::confidence::doubts;
 use crate::doubt::{Bounds, Doubts, Figure, Interval};
-use crate::histogram::Histogram;
 use crate::result::{Environment, Gate, RunResult, Tool};
 use crate::streams::Streams;
 use crate::units::format_ns;
@@ -261,11 +260,11 @@ impl StreamFigures {
     /// Those of a result of Plimsoll's own.
     #[must_use]
     pub fn of(streams: &Streams, doubts: &Doubts<'_>) -> Self {
-        let of = |times: &Histogram| quantiles(doubts, Figure::Service, &Bounds::new(times, 0, 0));
+        let of = |times: Bounds<'_>| quantiles(doubts, Figure::Service, &times);
         Self {
-            first_message: of(&streams.first_message),
-            gaps: of(&streams.gaps),
-            round_trips: streams.round_trips.as_ref().map(of).unwrap_or_default(),
+            first_message: of(streams.first_message_bounds()),
+            gaps: of(streams.gap_bounds()),
+            round_trips: streams.round_trip_bounds().map(of).unwrap_or_default(),
         }
     }
 }

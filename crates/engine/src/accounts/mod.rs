@@ -39,7 +39,7 @@ use crate::transcripts::{End, Witness};
 use crate::user::{Course, Waiting};
 use calls::Calls;
 use stalls::Stalls;
-use streams::Streams;
+use streams::{CallEnd, Streams};
 
 pub(crate) use reading::{After, Reading};
 
@@ -236,14 +236,6 @@ impl Accounts {
         }
     }
 
-    /// An exchange has ended without a whole response.
-    fn witness_lost(&mut self, id: ExchangeId, exchange: &Exchange, at_ns: u64, outcome: Outcome) {
-        if self.wants.transcripts {
-            let end = End { outcome, at_ns, unmet: None, is_redirected: false };
-            self.witness_end(id, exchange, end);
-        }
-    }
-
     /// Slots were not started: the plan says to drop them (`is_shed`), or there was no connection
     /// for them before the end.
     pub(crate) fn not_started(&mut self, alike: &Alike, place: Place, is_shed: bool) {
@@ -399,11 +391,16 @@ impl Accounts {
         }
     }
 
-    /// Notes a request that got no whole response, where notes are taken.
-    fn note_lost(&mut self, exchange: &Exchange, at_ns: u64) {
+    /// Writes down what there is beside the record of a request that got no whole response.
+    fn lost(&mut self, id: ExchangeId, exchange: &Exchange, at_ns: u64, outcome: Outcome) {
         if let Some(notes) = &mut self.notes {
             notes.lost(exchange, at_ns);
         }
+        if self.wants.transcripts {
+            let end = End { outcome, at_ns, unmet: None, is_redirected: false };
+            self.witness_end(id, exchange, end);
+        }
+        self.call_over(id, exchange, CallEnd::Lost, at_ns);
     }
 
     /// Closes the account of an exchange that ends with its connection.
@@ -420,8 +417,7 @@ impl Accounts {
             moments.sent_ns = moments.started_ns;
         }
         self.recorder(exchange).ended(&moments, now_ns, outcome, exchange.place);
-        self.note_lost(exchange, now_ns);
-        self.witness_lost(id, exchange, now_ns, outcome);
+        self.lost(id, exchange, now_ns, outcome);
         self.tell(id, exchange, outcome, now_ns);
     }
 
@@ -436,8 +432,7 @@ impl Accounts {
         let recorder = self.recorder(&exchange);
         recorder.error(exchange.phase(), TIMEOUT, 1, sample);
         recorder.ended(&exchange.moments, now_ns, Outcome::TimedOut, exchange.place);
-        self.note_lost(&exchange, now_ns);
-        self.witness_lost(id, &exchange, now_ns, Outcome::TimedOut);
+        self.lost(id, &exchange, now_ns, Outcome::TimedOut);
         self.tell(id, &exchange, Outcome::TimedOut, now_ns);
     }
 

@@ -7,7 +7,8 @@
 //!
 //! What is told here stands beside the exchanges and not in them, so that a run without streams
 //! pays nothing for it. Messages are written down as they come: those of a call that fails later,
-//! or never ends, count.
+//! or never ends, count. A message that never came is written down when its call is over, with the
+//! time that it was waited for.
 
 use plimsoll_conn::grpc::Arrived;
 use plimsoll_conn::{ExchangeId, Portion};
@@ -16,6 +17,7 @@ use plimsoll_core::recorder::Recorder;
 use plimsoll_core::streams::Streams as Record;
 
 use super::Accounts;
+use crate::exchanges::Exchange;
 use crate::source::Script;
 
 /// The messages of a worker's calls.
@@ -116,6 +118,34 @@ impl Streams {
     }
 }
 
+impl Flow {
+    /// Writes down what the call waited for when it was over at `at_ns`. It was sent at `call_ns`.
+    fn over(self, end: CallEnd, kind: CallKind, [call_ns, at_ns]: [u64; 2], record: &mut Record) {
+        let waited_ns = |since_ns: u64| at_ns.saturating_sub(since_ns);
+        if self.received == 0 && end != CallEnd::Met {
+            record.no_first_message(waited_ns(call_ns));
+        }
+        // The server may have sent all its messages, and its end is late.
+        if self.received > 0 && end == CallEnd::Lost && kind != CallKind::Client {
+            record.no_next_message(waited_ns(self.received_ns));
+        }
+        if self.received < u64::from(self.sent) {
+            record.no_answer(waited_ns(self.sent_ns));
+        }
+    }
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallEnd {
+    /// As it should.
+    Met,
+    /// With a response that is not as it should be.
+    Unmet,
+    /// Without a whole response.
+    Lost,
+}
+
 impl Accounts {
     /// The messages of a call that go next; none where calls do not stream.
     #[inline]
@@ -161,16 +191,23 @@ impl Accounts {
         }
     }
 
-    /// A call has ended as it should.
+    /// A call is over at `at_ns`.
     #[inline]
-    pub(super) fn call_met(&mut self, id: ExchangeId, is_measured: bool) {
+    pub(super) fn call_over(
+        &mut self,
+        id: ExchangeId,
+        exchange: &Exchange,
+        end: CallEnd,
+        at_ns: u64,
+    ) {
         let Some(streams) = &self.streams else { return };
-        let recorder = self.observer.recorder(is_measured);
-        if !streams.has_sent_all(id)
-            && let Some(record) = recorder.streams.as_deref_mut()
-        {
+        let recorder = self.observer.recorder(exchange.measured);
+        let call_ns = exchange.moments.sent_ns;
+        let Some(record) = recorder.streams.as_deref_mut().filter(|_| call_ns > 0) else { return };
+        if end == CallEnd::Met && !streams.has_sent_all(id) {
             record.cut_calls += 1;
         }
+        streams.calls[id.0 as usize].over(end, streams.script.kind, [call_ns, at_ns], record);
     }
 
     /// The peer had room for what it held back of an exchange.

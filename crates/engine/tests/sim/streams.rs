@@ -4,7 +4,7 @@
 use plimsoll_conn::{Http2, Http2Request, Http2Settings};
 use plimsoll_core::plan::{Body, CallKind, Draft, GrpcPlan, Http2Plan, HttpVersion};
 use plimsoll_core::recorder::Recorder;
-use plimsoll_core::streams::Streams;
+use plimsoll_core::streams::{Missing, Streams};
 use plimsoll_engine::Signals;
 use plimsoll_engine::source::Prepared;
 use plimsoll_grpc::Schema;
@@ -211,9 +211,48 @@ fn messages_of_calls_that_end_early_count() {
         let each = if end == End::Open { 10 } else { 4 };
         let told = (did.sent.0, streams.received.messages);
         assert_eq!(told, (sent * each, sent * each), "{end:?}");
-        assert_eq!(streams.gaps.count(), sent * (each - 1), "{end:?}");
+        // What a call without its end waited for is among the gaps.
+        let lost = ledger.broken + ledger.timed_out;
+        let missing = Missing { gaps: lost, ..Missing::default() };
+        assert_eq!(streams.missing, missing, "{end:?}");
+        assert_eq!(streams.gaps.count(), sent * (each - 1) + lost, "{end:?}");
         if let Some(code) = code {
             assert_eq!(sum.grpc_status[code], sent, "{end:?}");
+        }
+    }
+}
+
+/// They would be left out of the very figures that they make bad.
+#[test]
+fn messages_that_never_come_count_with_the_time_they_were_waited_for() {
+    let never = Manners::new(Answers::Each { after_ns: 100 * S });
+    let refuses =
+        Manners { end: End::Status(14), ..Manners::new(Answers::Each { after_ns: 20 * MS }) };
+    let stream = Answers::Stream { messages: 3, gap_ns: MS, stall: (2, 100 * S) };
+    let stalls = Manners::new(stream);
+    let firsts = |count| Missing { first_messages: count, ..Missing::default() };
+    for (draft, manners, waited_ns, missing) in [
+        (pingpong(9, 24), never, 50 * MS, Missing { round_trips: 24, ..firsts(24) }),
+        (calls("Bidi", 9, 24), never, 50 * MS, firsts(24)),
+        (calls("Bidi", 0, 24), refuses, 20 * MS, firsts(24)),
+        (calls("Server", 1, 24), stalls, 49 * MS, Missing { gaps: 24, ..Missing::default() }),
+    ] {
+        let mut draft = Draft { timeout_ns: 50 * MS, ..draft };
+        draft.http2.streams = 1;
+        let told = run(&draft, manners);
+        let Told { sum, streams, .. } = &told;
+        let method = &draft.grpc.as_ref().expect("a call").method;
+        assert_eq!((sum.ledger.ok, streams.missing), (0, missing), "{method}: {:?}", sum.errors);
+        let bounds = [
+            (missing.first_messages, Some(streams.first_message_bounds())),
+            (missing.gaps, Some(streams.gap_bounds())),
+            (missing.round_trips, streams.round_trip_bounds()),
+        ];
+        for (count, bounds) in bounds.into_iter().filter(|(count, _)| *count > 0) {
+            let bounds = bounds.expect("it is measured");
+            let all = bounds.all();
+            assert_quantile(all, 0.999, waited_ns, MS);
+            assert_eq!((bounds.incomplete(), bounds.is_lower_bound(0.999)), (count, true));
         }
     }
 }

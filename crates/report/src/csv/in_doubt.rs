@@ -7,6 +7,7 @@ use plimsoll_core::{RunResult, confidence};
 
 use super::quantile_name;
 use crate::Clock;
+use crate::streams;
 use crate::tail::Times;
 
 /// The marked names, in the order of the columns.
@@ -17,7 +18,7 @@ pub(super) fn columns(result: &RunResult) -> Vec<String> {
     let clocks = [Clock::Response, Clock::Service].into_iter();
     let times = clocks.flat_map(|clock| of_clock(clock, result));
     let marked = |(name, lean): (String, Option<Lean>)| Some(format!("{}{name}", lean?.sign()));
-    rates.into_iter().chain(times).filter_map(marked).collect()
+    rates.into_iter().chain(times).chain(of_messages(result)).filter_map(marked).collect()
 }
 
 fn of_clock(clock: Clock, result: &RunResult) -> Vec<(String, Option<Lean>)> {
@@ -30,6 +31,17 @@ fn of_clock(clock: Clock, result: &RunResult) -> Vec<(String, Option<Lean>)> {
     let moments = [(named("mean"), times.mean_lean()), (named("stdev"), times.stdev_lean())];
     let max = (named("max"), times.lean(1.0));
     moments.into_iter().chain(quantiles).chain([max]).collect()
+}
+
+fn of_messages(result: &RunResult) -> impl Iterator<Item = (String, Option<Lean>)> {
+    streams::times(result).flat_map(|(name, times)| {
+        let column = match name {
+            "gaps" => "message_gap",
+            "round trips" => "round_trip",
+            _ => "first_message",
+        };
+        [("p50", 0.5), ("p99", 0.99)].map(|(q, at)| (format!("{column}_{q}_us"), times.lean(at)))
+    })
 }
 
 #[cfg(test)]

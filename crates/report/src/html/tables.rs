@@ -197,12 +197,11 @@ pub(super) fn calls(result: &RunResult, page: &mut String) {
 pub(super) fn messages(result: &RunResult, page: &mut String) {
     let Some(counts) = streams::counts(result) else { return };
     let rows: Vec<Vec<String>> = streams::times(result)
-        .map(|row| {
-            let times = Times::of_some(Figures::Service, row.histogram, result);
-            spread_row(row.name, &times, row.histogram.count())
-        })
+        .map(|(name, times)| spread_row(name, &times, times.count()))
         .collect();
-    Table { caption: "Messages of streams", head: &SPREAD_HEAD, rows, note: &counts }.write(page);
+    let note = [Some(counts), streams::missing(result)].into_iter().flatten().collect::<Vec<_>>();
+    let note = note.join("; ");
+    Table { caption: "Messages of streams", head: &SPREAD_HEAD, rows, note: &note }.write(page);
 }
 
 /// What went wrong.

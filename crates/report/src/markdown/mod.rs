@@ -345,14 +345,11 @@ fn calls(result: &RunResult) -> String {
 /// The messages of calls that stream.
 fn messages(result: &RunResult) -> String {
     let Some(counts) = streams::counts(result) else { return String::new() };
-    let rows: Vec<Vec<String>> = streams::times(result)
-        .map(|row| {
-            let times = Times::of_some(Figure::Service, row.histogram, result);
-            spread(row.name, &times, row.histogram.count())
-        })
-        .collect();
+    let rows: Vec<Vec<String>> =
+        streams::times(result).map(|(name, times)| spread(name, &times, times.count())).collect();
     let times = table(&["Messages", "count", "p50", "p99", "max"], &rows);
-    format!("{times}\n\nMessages: {counts}").trim_start().to_owned()
+    let missing = streams::missing(result).map(|note| format!("; {note}")).unwrap_or_default();
+    format!("{times}\n\nMessages: {counts}{missing}").trim_start().to_owned()
 }
 
 fn errors(result: &RunResult) -> String {

@@ -187,9 +187,9 @@ fn quantile_cell(times: &Times<'_>, per_10k: u64) -> (String, String) {
 
 /// When the messages of calls came, where calls stream.
 fn messages(result: &RunResult, width: usize) -> Vec<String> {
-    let row = |row: streams::Times<'_>| {
-        let mut cells = vec![row.name.to_owned(), format_count(row.histogram.count())];
-        cells.extend(Times::of_some(Figure::Service, row.histogram, result).spread("-"));
+    let row = |(name, times): (&str, Times<'_>)| {
+        let mut cells = vec![name.to_owned(), format_count(times.count())];
+        cells.extend(times.spread("-"));
         cells
     };
     let rows: Vec<Vec<String>> = streams::times(result).map(row).collect();
@@ -197,7 +197,9 @@ fn messages(result: &RunResult, width: usize) -> Vec<String> {
         return Vec::new();
     }
     let head = ["Messages", "count", "p50", "p99", "max"].map(str::to_owned).to_vec();
-    table(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), 1, width)
+    let mut lines = table(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), 1, width);
+    lines.extend(streams::missing(result).into_iter().flat_map(|note| wrap("", "", &note, width)));
+    lines
 }
 
 /// Median, 99th percentile and maximum of times that nothing is in doubt about.

@@ -1,8 +1,10 @@
 //! Conditions on times of requests, of which some are incomplete.
 
-use super::{SECOND, judged, result};
+use super::{MS, SECOND, judged, result};
 use crate::ledger::Ledger;
+use crate::result::Outcome;
 use crate::series::Point;
+use crate::streams::Streams;
 
 /// Requests without a response count with the time they had waited, which shows nothing of a limit
 /// above that.
@@ -49,5 +51,33 @@ fn a_lower_bound_meets_no_upper_limit() {
         let note = doubt.map(|doubt| format!("with {doubt}"));
         assert_eq!(gate.note, note, "{text}");
         assert_eq!(gate.undecided, note.is_some(), "{text}");
+    }
+}
+
+/// Of 100 calls 89 had no first message within half a second, and one answer in four never came.
+#[test]
+fn messages_that_never_came_fail_limits_below_their_wait() {
+    let mut result = result();
+    let mut streams = Streams::new(true);
+    streams.first_message.record_n(5 * MS, 11);
+    (0..89).for_each(|_| streams.no_first_message(500 * MS));
+    streams.gaps.record_n(MS, 100);
+    if let Some(round_trips) = &mut streams.round_trips {
+        round_trips.record_n(4 * MS, 75);
+    }
+    (0..25).for_each(|_| streams.no_answer(300 * MS));
+    result.grpc_streams = Some(Box::new(streams));
+    for (text, want) in [
+        ("first_message.p99<100ms", Outcome::Fail),
+        ("first_message.p99<1s", Outcome::Undecided),
+        ("first_message.p99>400ms", Outcome::Pass),
+        ("first_message.mean<100ms", Outcome::Fail),
+        ("round_trip.p99<100ms", Outcome::Fail),
+        ("round_trip.p99<1s", Outcome::Undecided),
+        ("round_trip.p40<5ms", Outcome::Pass),
+        ("message_gap.p99<2ms", Outcome::Pass),
+    ] {
+        let gate = judged(text, &result);
+        assert_eq!(gate.outcome(), want, "{gate:?}");
     }
 }
