@@ -127,6 +127,10 @@ const PROMISES: [(&Load, &[Promise]); 4] = [
             // Without data there is nothing to pass.
             ("failed.p99<20s", "fail"),
             ("tls.p99<20s", "fail"),
+            ("receive_delay.p99<20s", "fail"),
+            ("greeting.p99<20s", "fail"),
+            ("stalled.p99<20s", "fail"),
+            ("dns.p99<20s", "fail"),
         ],
     ),
     (
