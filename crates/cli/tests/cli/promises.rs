@@ -227,6 +227,45 @@ fn thresholds_are_judged_as_gates_are() {
     }
 }
 
+/// The thread that starts iterations is kept busy by their own work, so that it starts them late by
+/// much more than its clock is coarse: a gate on the lateness sees it, as that of a plain run sees
+/// requests that start late.
+#[test]
+fn the_lateness_of_a_script_is_that_of_its_iterations() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = server.url("/");
+    let text = format!(
+        "import http from 'k6/http';
+         export const options = {{ scenarios: {{ s: {{ executor: 'constant-arrival-rate', rate: 20,
+             duration: '1s', preAllocatedVUs: 20, gracefulStop: '20s' }} }} }};
+         export default () => {{
+             const end = Date.now() + 100;
+             while (Date.now() < end);
+             http.get('{url}');
+         }};"
+    );
+    std::fs::write(folder.path().join("load.js"), text).expect("a script");
+    let gates = ["lateness.max<20us", "lateness.p99<20us", "lateness.max@0s..1s<20us"];
+    let mut command = plimsoll(&["run", "load.js", "-t", "1", "--json", "out.json"]);
+    without_options_of_k6(&mut command);
+    command.args(gates.iter().flat_map(|gate| ["--gate", gate]));
+    let (finished, report) = told(&mut command, folder.path());
+    for (gate, (_, outcome)) in gates.iter().zip(outcomes(&report)) {
+        assert_eq!(outcome, "fail", "{gate}: {finished:?}");
+    }
+    let late_us = report.at("/iterations/lateness/max_us");
+    assert_eq!(report.at("/gates/0/value"), late_us);
+    let mut again = plimsoll(&["report", "out.json", "--format", "csv"]);
+    let csv = run(again.current_dir(folder.path())).stdout;
+    let (heads, row) = csv.split_once('\n').expect("a row below the heads");
+    let of_lateness = heads.split(',').zip(row.trim().split(','));
+    let shown = of_lateness.filter(|(head, _)| *head == "lateness_p99_us").map(|(_, us)| us);
+    let shown: Vec<f64> = shown.map(|us| us.parse().expect("a number")).collect();
+    // Of so few iterations the latest is the p99.
+    assert_eq!(shown, [late_us.as_f64().expect("a number")], "{csv}");
+}
+
 /// The tester's own host had no file left: it is never the server's failure.
 #[test]
 fn a_script_without_files_left_is_not_valid() {

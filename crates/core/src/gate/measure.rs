@@ -254,7 +254,7 @@ fn histogram(timing: Timing, result: &RunResult) -> Result<&Histogram, &'static 
         Timing::Failed => &by.failed,
         Timing::Incomplete => &by.incomplete,
         Timing::Lag => &result.lag,
-        Timing::Lateness => &result.loader.lateness,
+        Timing::Lateness => result.lateness(),
         Timing::Phase(phase) => &result.phases[phase],
         Timing::ReceiveDelay => &result.loader.receive_delay,
         Timing::Iteration => &result.iterations.as_ref().ok_or(NO_ITERATIONS)?.duration,
