@@ -266,6 +266,22 @@ fn the_lateness_of_a_script_is_that_of_its_iterations() {
     assert_eq!(shown, [late_us.as_f64().expect("a number")], "{csv}");
 }
 
+/// Of a script it is not known whether its server could be reached all along, so no gate on that
+/// passes.
+#[test]
+fn a_script_passes_no_gate_on_outages() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = ["--gate", "outage<1%"].map(str::to_owned);
+    for (told, want) in [
+        (ANSWERED.plain(&server, folder.path(), &flags), "pass"),
+        (ANSWERED.script(&server, folder.path(), &flags), "fail"),
+    ] {
+        let (finished, report) = told;
+        assert_eq!(outcomes(&report)[0].1, want, "{finished:?}");
+    }
+}
+
 /// The tester's own host had no file left: it is never the server's failure.
 #[test]
 fn a_script_without_files_left_is_not_valid() {
