@@ -299,6 +299,14 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// How late the tester started what was due: requests, or iterations where those are due and
+    /// requests follow from them.
+    #[must_use]
+    pub fn lateness(&self) -> &Histogram {
+        let of_iterations = self.iterations.as_ref().map(|iterations| &iterations.lateness);
+        of_iterations.filter(|late| !late.is_empty()).unwrap_or(&self.loader.lateness)
+    }
+
     /// A result of a plan in which nothing happened yet.
     #[must_use]
     pub fn empty(tool: Tool, plan: &Draft) -> Self {

@@ -162,7 +162,7 @@ pub(crate) fn quantile_name(q: f64) -> String {
 
 fn rest(result: &RunResult) -> Vec<Column> {
     let (work, spin) = tester_cores(result);
-    let lateness = &result.loader.lateness;
+    let lateness = result.lateness();
     vec![
         column("errors", result.failures().0),
         column("sent_bytes", result.bytes.sent),

@@ -127,6 +127,10 @@ const PROMISES: [(&Load, &[Promise]); 4] = [
             // Without data there is nothing to pass.
             ("failed.p99<20s", "fail"),
             ("tls.p99<20s", "fail"),
+            ("receive_delay.p99<20s", "fail"),
+            ("greeting.p99<20s", "fail"),
+            ("stalled.p99<20s", "fail"),
+            ("dns.p99<20s", "fail"),
         ],
     ),
     (
@@ -220,6 +224,61 @@ fn thresholds_are_judged_as_gates_are() {
         // A run without a response has a code of its own.
         let code = if report.count("/ledger/completed") > 0 { code } else { Some(1) };
         assert_eq!(finished.code, code, "{} {threshold}: {finished:?}", load.name);
+    }
+}
+
+/// The thread that starts iterations is kept busy by their own work, so that it starts them late by
+/// much more than its clock is coarse: a gate on the lateness sees it, as that of a plain run sees
+/// requests that start late.
+#[test]
+fn the_lateness_of_a_script_is_that_of_its_iterations() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = server.url("/");
+    let text = format!(
+        "import http from 'k6/http';
+         export const options = {{ scenarios: {{ s: {{ executor: 'constant-arrival-rate', rate: 20,
+             duration: '1s', preAllocatedVUs: 20, gracefulStop: '20s' }} }} }};
+         export default () => {{
+             const end = Date.now() + 100;
+             while (Date.now() < end);
+             http.get('{url}');
+         }};"
+    );
+    std::fs::write(folder.path().join("load.js"), text).expect("a script");
+    let gates = ["lateness.max<20us", "lateness.p99<20us", "lateness.max@0s..1s<20us"];
+    let mut command = plimsoll(&["run", "load.js", "-t", "1", "--json", "out.json"]);
+    without_options_of_k6(&mut command);
+    command.args(gates.iter().flat_map(|gate| ["--gate", gate]));
+    let (finished, report) = told(&mut command, folder.path());
+    for (gate, (_, outcome)) in gates.iter().zip(outcomes(&report)) {
+        assert_eq!(outcome, "fail", "{gate}: {finished:?}");
+    }
+    let late_us = report.at("/iterations/lateness/max_us");
+    assert_eq!(report.at("/gates/0/value"), late_us);
+    let mut again = plimsoll(&["report", "out.json", "--format", "csv"]);
+    let csv = run(again.current_dir(folder.path())).stdout;
+    let (heads, row) = csv.split_once('\n').expect("a row below the heads");
+    let of_lateness = heads.split(',').zip(row.trim().split(','));
+    let shown = of_lateness.filter(|(head, _)| *head == "lateness_p99_us").map(|(_, us)| us);
+    let shown: Vec<f64> = shown.map(|us| us.parse().expect("a number")).collect();
+    // Of so few iterations the latest is the p99.
+    assert_eq!(shown, [late_us.as_f64().expect("a number")], "{csv}");
+}
+
+/// Of a script it is not known whether its server could be reached all along, so no gate on that
+/// passes.
+#[test]
+fn a_script_passes_no_gate_on_outages() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = ["--gate", "outage<1%"].map(str::to_owned);
+    for (told, want) in [
+        (ANSWERED.plain(&server, folder.path(), &flags), "pass"),
+        (ANSWERED.script(&server, folder.path(), &flags), "fail"),
+    ] {
+        let (finished, report) = told;
+        assert_eq!(outcomes(&report)[0].1, want, "{finished:?}");
     }
 }
 

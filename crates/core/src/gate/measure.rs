@@ -256,7 +256,7 @@ fn times(timing: Timing, result: &RunResult) -> Result<Bounds<'_>, &'static str>
         Timing::Failed => &by.failed,
         Timing::Incomplete => &by.incomplete,
         Timing::Lag => &result.lag,
-        Timing::Lateness => &result.loader.lateness,
+        Timing::Lateness => result.lateness(),
         Timing::Phase(phase) => &result.phases[phase],
         Timing::ReceiveDelay => &result.loader.receive_delay,
         Timing::Iteration => &result.iterations.as_ref().ok_or(NO_ITERATIONS)?.duration,

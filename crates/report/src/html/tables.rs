@@ -312,7 +312,7 @@ pub(super) fn tester(result: &RunResult, page: &mut String) {
         ("memory", format!("{} at most", format_bytes(loader.rss_peak_bytes))),
         ("driver", clipped(&format!("{}: {}", loader.driver.kind, loader.driver.reason))),
         ("threads", loader.workers.to_string()),
-        ("lateness", lateness_words(&loader.lateness)),
+        ("lateness", lateness_words(result.lateness())),
         ("pauses", pauses_words(result)),
     ];
     let bytes = result.bytes;

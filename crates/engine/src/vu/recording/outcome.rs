@@ -4,6 +4,7 @@
 
 use std::time::SystemTime;
 
+use plimsoll_core::Histogram;
 use plimsoll_core::beside::Beside;
 use plimsoll_core::confidence::conclude;
 use plimsoll_core::iterations::Iterations;
@@ -260,6 +261,9 @@ impl OneRole<'_> {
         result.series = self.recorded.seconds.series(self.at, result.elapsed_ns);
         result.stages = outcome::stages(self.plan, true);
         result.record(&sum.measured);
+        // The verdict alone gets how long a thread may have left bytes unread: it is a bound, and
+        // no delay that time stamps of the kernel's tell.
+        let unread = std::mem::take(&mut result.loader.receive_delay);
         result.connections = std::mem::take(&mut sum.connections);
         result.iterations = Some(self.iterations(iterations)?);
         result.beside = Some(beside).filter(|beside| !beside.is_empty());
@@ -292,7 +296,7 @@ impl OneRole<'_> {
         // How long users think is the script's business.
         seen.cycle_ns = result.latency.service.mean_ns().unwrap_or(0.0);
         seen.cycle_excess = 0.0;
-        seen.vus = self.vus(&result, &beside);
+        seen.vus = self.vus(&result, &beside, &unread);
         result.loader.lost_share = Some(seen.lost_share());
         (result.loader.verdict, result.loader.causes) = conclude(judge(&seen), &result);
         let name = self.name().to_owned();
@@ -362,7 +366,7 @@ impl OneRole<'_> {
         Ok(iterations)
     }
 
-    fn vus(&self, result: &RunResult, beside: &Beside) -> VuFacts {
+    fn vus(&self, result: &RunResult, beside: &Beside, unread: &Histogram) -> VuFacts {
         let Some(scenario) = self.plan.vus.as_ref().and_then(|vus| vus.scenarios.first()) else {
             return VuFacts::default();
         };
@@ -377,7 +381,7 @@ impl OneRole<'_> {
             vus_needed: connections_needed(rate_uhz, took_ns),
             wanted: wanted.unwrap_or(0),
             unsent: iterations.unsent,
-            read: Quoted::of(&result.loader.receive_delay, &result.latency.response),
+            read: Quoted::of(unread, &result.latency.response),
             responses: result.ledger.completed,
             requests: result.ledger.scheduled,
             cut_off: result.ledger.unfinished + result.ledger.unsent,
