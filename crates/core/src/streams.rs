@@ -38,6 +38,12 @@ pub struct Missing {
     pub round_trips: u64,
 }
 
+impl Missing {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The messages of the measured part's calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Streams {
@@ -49,7 +55,7 @@ pub struct Streams {
     #[serde(default)]
     pub cut_calls: u64,
     /// What never came.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Missing::is_nothing")]
     pub missing: Missing,
     /// From the start of sending to the first whole message.
     pub first_message: Histogram,
@@ -167,7 +173,7 @@ mod tests {
             let text = serde_json::to_string(&sum).expect("plain data");
             assert_eq!(serde_json::from_str::<Streams>(&text).expect("its own"), *sum);
         }
-        let text = serde_json::to_string(&all[0]).expect("plain data");
-        assert!(!text.contains("\"round_trips\":{"), "{text}");
+        let text = serde_json::to_string(&Streams::new(false)).expect("plain data");
+        assert!(!text.contains("round_trips") && !text.contains("missing"), "{text}");
     }
 }

@@ -392,7 +392,9 @@ impl Accounts {
     }
 
     /// Writes down what there is beside the record of a request that got no whole response.
-    fn lost(&mut self, id: ExchangeId, exchange: &Exchange, at_ns: u64, outcome: Outcome) {
+    /// `times_ns`: when it was sent, or was to be, and when it ended.
+    fn lost(&mut self, id: ExchangeId, exchange: &Exchange, times_ns: [u64; 2], outcome: Outcome) {
+        let at_ns = times_ns[1];
         if let Some(notes) = &mut self.notes {
             notes.lost(exchange, at_ns);
         }
@@ -400,7 +402,7 @@ impl Accounts {
             let end = End { outcome, at_ns, unmet: None, is_redirected: false };
             self.witness_end(id, exchange, end);
         }
-        self.call_over(id, exchange, CallEnd::Lost, at_ns);
+        self.call_over(id, exchange, CallEnd::Lost, times_ns);
     }
 
     /// Closes the account of an exchange that ends with its connection.
@@ -417,7 +419,7 @@ impl Accounts {
             moments.sent_ns = moments.started_ns;
         }
         self.recorder(exchange).ended(&moments, now_ns, outcome, exchange.place);
-        self.lost(id, exchange, now_ns, outcome);
+        self.lost(id, exchange, [moments.sent_ns, now_ns], outcome);
         self.tell(id, exchange, outcome, now_ns);
     }
 
@@ -432,7 +434,7 @@ impl Accounts {
         let recorder = self.recorder(&exchange);
         recorder.error(exchange.phase(), TIMEOUT, 1, sample);
         recorder.ended(&exchange.moments, now_ns, Outcome::TimedOut, exchange.place);
-        self.lost(id, &exchange, now_ns, Outcome::TimedOut);
+        self.lost(id, &exchange, [exchange.moments.sent_ns, now_ns], Outcome::TimedOut);
         self.tell(id, &exchange, Outcome::TimedOut, now_ns);
     }
 
@@ -481,6 +483,9 @@ impl Accounts {
     /// which its user learns of it.
     fn cut_off(&mut self, exchange: &Exchange, now_ns: u64, outcome: Outcome) {
         let id = self.exchanges.begin(*exchange);
+        if let Some(streams) = &mut self.streams {
+            streams.begin(id);
+        }
         self.abandon(id, now_ns, outcome);
     }
 

@@ -7,7 +7,6 @@ use plimsoll_core::Phase;
 use plimsoll_core::outcome::Outcome;
 
 use super::Accounts;
-use super::streams::CallEnd;
 use crate::error::NOT_PROCESSED;
 use crate::exchanges::Exchange;
 use crate::transcripts::End;
@@ -259,7 +258,7 @@ impl Reading<'_> {
             });
         }
         recorder.ended(&exchange.moments, self.at_ns, outcome, exchange.place);
-        accounts.lost(id, &exchange, self.at_ns, outcome);
+        accounts.lost(id, &exchange, [exchange.moments.sent_ns, self.at_ns], outcome);
         accounts.tell(id, &exchange, outcome, self.read_ns);
     }
 }
@@ -327,8 +326,8 @@ impl Accounts {
         if moments.written_ns == 0 || moments.written_ns > moments.first_byte_ns {
             moments.written_ns = moments.first_byte_ns;
         }
-        let end = if ok { CallEnd::Met } else { CallEnd::Unmet };
-        self.call_over(id, exchange, end, at_ns);
+        let end = self.call_end(id, ok);
+        self.call_over(id, exchange, end, [exchange.moments.sent_ns, at_ns]);
         let Self { stalls, calls, observer, .. } = self;
         let outcome = Outcome::Completed { status: response.status, ok };
         let recorder = observer.recorder(exchange.measured);

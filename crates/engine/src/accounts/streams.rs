@@ -122,7 +122,7 @@ impl Flow {
     /// Writes down what the call waited for when it was over at `at_ns`. It was sent at `call_ns`.
     fn over(self, end: CallEnd, kind: CallKind, [call_ns, at_ns]: [u64; 2], record: &mut Record) {
         let waited_ns = |since_ns: u64| at_ns.saturating_sub(since_ns);
-        if self.received == 0 && end != CallEnd::Met {
+        if self.received == 0 && matches!(end, CallEnd::Failed | CallEnd::Lost) {
             record.no_first_message(waited_ns(call_ns));
         }
         // The server may have sent all its messages, and its end is late.
@@ -140,8 +140,10 @@ impl Flow {
 pub(super) enum CallEnd {
     /// As it should.
     Met,
-    /// With a response that is not as it should be.
+    /// With OK, and yet not as it was expected.
     Unmet,
+    /// With another status.
+    Failed,
     /// Without a whole response.
     Lost,
 }
@@ -191,23 +193,33 @@ impl Accounts {
         }
     }
 
-    /// A call is over at `at_ns`.
+    /// A call is over. `times_ns`: when it was sent, or was to be, and when it was over.
     #[inline]
     pub(super) fn call_over(
         &mut self,
         id: ExchangeId,
         exchange: &Exchange,
         end: CallEnd,
-        at_ns: u64,
+        times_ns: [u64; 2],
     ) {
         let Some(streams) = &self.streams else { return };
         let recorder = self.observer.recorder(exchange.measured);
-        let call_ns = exchange.moments.sent_ns;
-        let Some(record) = recorder.streams.as_deref_mut().filter(|_| call_ns > 0) else { return };
+        let Some(record) = recorder.streams.as_deref_mut() else { return };
         if end == CallEnd::Met && !streams.has_sent_all(id) {
             record.cut_calls += 1;
         }
-        streams.calls[id.0 as usize].over(end, streams.script.kind, [call_ns, at_ns], record);
+        streams.calls[id.0 as usize].over(end, streams.script.kind, times_ns, record);
+    }
+
+    /// How a call ended whose response is whole.
+    #[inline]
+    pub(super) fn call_end(&self, id: ExchangeId, is_met: bool) -> CallEnd {
+        let is_ok = || self.calls.as_ref().is_some_and(|calls| calls.code(id) == CODE_OF_OK);
+        match is_met {
+            true => CallEnd::Met,
+            false if is_ok() => CallEnd::Unmet,
+            false => CallEnd::Failed,
+        }
     }
 
     /// The peer had room for what it held back of an exchange.
@@ -230,6 +242,9 @@ impl Accounts {
         }
     }
 }
+
+/// The status of a call that went well.
+const CODE_OF_OK: u32 = 0;
 
 /// Before each message.
 const PREFIX_BYTES: u64 = 5;
