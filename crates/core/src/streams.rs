@@ -32,9 +32,9 @@ impl Messages {
 pub struct Missing {
     /// First messages, of calls that did not end with OK.
     pub first_messages: u64,
-    /// Messages behind another, of calls that had no end.
+    /// Next messages, of calls that never ended.
     pub gaps: u64,
-    /// Answers, whatever the end of their call.
+    /// Answers, however their call ended.
     pub round_trips: u64,
 }
 
@@ -54,10 +54,11 @@ pub struct Streams {
     /// Calls that the server ended with OK before all of their messages were sent.
     #[serde(default)]
     pub cut_calls: u64,
-    /// What never came.
+    /// The messages that never came.
     #[serde(default, skip_serializing_if = "Missing::is_nothing")]
     pub missing: Missing,
-    /// From the start of sending to the first whole message.
+    /// From the start of sending to the first whole message, each call that had one or waited for
+    /// one.
     pub first_message: Histogram,
     /// From each whole message of a call to the next one.
     pub gaps: Histogram,

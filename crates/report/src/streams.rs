@@ -5,19 +5,29 @@ use plimsoll_core::units::{format_bytes, format_count};
 
 use crate::tail::Times;
 
-/// The times of messages, those that there are: what they are, and how they are distributed.
-pub(crate) fn times(result: &RunResult) -> impl Iterator<Item = (&'static str, Times<'_>)> {
+/// Times of messages.
+pub(crate) struct Row<'r> {
+    /// What they are.
+    pub name: &'static str,
+    /// What the names of their columns begin with.
+    pub column: &'static str,
+    pub times: Times<'r>,
+}
+
+/// The times of messages, those that there are.
+pub(crate) fn rows(result: &RunResult) -> impl Iterator<Item = Row<'_>> {
     let streams = result.grpc_streams.as_deref();
     let rows = streams.into_iter().flat_map(|streams| {
         [
-            ("first message", Some(streams.first_message_bounds())),
-            ("gaps", Some(streams.gap_bounds())),
-            ("round trips", streams.round_trip_bounds()),
+            ("first message", "first_message", Some(streams.first_message_bounds())),
+            ("gaps", "message_gap", Some(streams.gap_bounds())),
+            ("round trips", "round_trip", streams.round_trip_bounds()),
         ]
     });
-    let present =
-        rows.filter_map(move |(name, bounds)| Some((name, Times::of_messages(bounds?, result))));
-    present.filter(|(_, times)| !times.is_empty())
+    let present = rows.filter_map(move |(name, column, bounds)| {
+        Some(Row { name, column, times: Times::of_messages(bounds?, result) })
+    });
+    present.filter(|row| !row.times.is_empty())
 }
 
 /// How many messages never came, where some did not.
@@ -32,7 +42,7 @@ pub(crate) fn missing(result: &RunResult) -> Option<String> {
     let parts: Vec<String> =
         there.map(|(name, count)| format!("{} {name}", format_count(*count))).collect();
     (!parts.is_empty()).then(|| {
-        format!("never came: {}; counted with the time they were waited for", parts.join(", "))
+        format!("never came: {}; they count with the time calls waited for them", parts.join(", "))
     })
 }
 
@@ -81,7 +91,7 @@ mod tests {
         }
         (0..2).for_each(|_| streams.no_first_message(500_000_000));
         for text in views(Some(streams.clone())) {
-            assert!(text.contains("never came: 2 first messages; counted with"), "{text}");
+            assert!(text.contains("never came: 2 first messages; they count with"), "{text}");
             assert!(text.contains("≥ 500 ms"), "{text}");
         }
         streams.round_trips.get_or_insert_default().record(77_000_000);

@@ -5,7 +5,7 @@
 
 use super::measure::statistic;
 use super::measured::Measured;
-use super::metric::{Kind, Metric, Source, Statistic};
+use super::metric::{Kind, Metric, Source, Statistic, Timing};
 use crate::doubt::{self, Bounds, Doubts};
 use crate::metric::{self as recorded, CustomMetric, CustomMetrics, Declared, Tags, Value};
 use crate::nearest::nearest;
@@ -18,6 +18,19 @@ pub(super) enum Subject {
     BuiltIn(Metric),
     /// A metric that a source of work records itself.
     Custom(Custom),
+}
+
+impl Subject {
+    /// What has times that are lower bounds.
+    pub(super) fn incomplete_noun(&self) -> &'static str {
+        use Timing::{FirstMessage, MessageGap, RoundTrip};
+        match self {
+            Self::BuiltIn(Metric::Time(FirstMessage | MessageGap | RoundTrip, _)) => {
+                "missing message"
+            }
+            _ => "incomplete request",
+        }
+    }
 }
 
 /// A figure of a custom metric.

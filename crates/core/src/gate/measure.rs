@@ -241,17 +241,14 @@ fn clock(timing: Timing) -> Option<Clock> {
 
 /// What a time is measured from, or why there is nothing of that kind in the run.
 fn times(timing: Timing, result: &RunResult) -> Result<Bounds<'_>, &'static str> {
-    if let Some(clock) = clock(timing) {
-        return Ok(clock.bounds(result));
-    }
     let streams = || result.grpc_streams.as_deref().ok_or(NO_STREAMS);
-    let (latency, by) = (&result.latency, &result.by_outcome);
+    let by = &result.by_outcome;
     let histogram = match timing {
+        Timing::Response => return Ok(Clock::Response.bounds(result)),
+        Timing::Service => return Ok(Clock::Service.bounds(result)),
         Timing::FirstMessage => return Ok(streams()?.first_message_bounds()),
         Timing::MessageGap => return Ok(streams()?.gap_bounds()),
         Timing::RoundTrip => return streams()?.round_trip_bounds().ok_or(NO_ROUND_TRIPS),
-        Timing::Response => &latency.response,
-        Timing::Service => &latency.service,
         Timing::Ok => &by.ok,
         Timing::Failed => &by.failed,
         Timing::Incomplete => &by.incomplete,

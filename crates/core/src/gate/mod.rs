@@ -206,8 +206,8 @@ impl Condition {
                 let range = range(unit, value, Interval { low, high });
                 let is_open = measured.incomplete > 0 && high > value;
                 let why = if is_open {
-                    let incomplete = counted(measured.incomplete, "incomplete request");
-                    format!("with {incomplete} ")
+                    let what = self.subject.incomplete_noun();
+                    format!("with {} ", counted(measured.incomplete, what))
                 } else {
                     "in doubt: ".to_owned()
                 };

@@ -34,12 +34,7 @@ fn of_clock(clock: Clock, result: &RunResult) -> Vec<(String, Option<Lean>)> {
 }
 
 fn of_messages(result: &RunResult) -> impl Iterator<Item = (String, Option<Lean>)> {
-    streams::times(result).flat_map(|(name, times)| {
-        let column = match name {
-            "gaps" => "message_gap",
-            "round trips" => "round_trip",
-            _ => "first_message",
-        };
+    streams::rows(result).flat_map(|streams::Row { column, times, .. }| {
         [("p50", 0.5), ("p99", 0.99)].map(|(q, at)| (format!("{column}_{q}_us"), times.lean(at)))
     })
 }

@@ -196,8 +196,8 @@ pub(super) fn calls(result: &RunResult, page: &mut String) {
 /// The messages of calls that stream.
 pub(super) fn messages(result: &RunResult, page: &mut String) {
     let Some(counts) = streams::counts(result) else { return };
-    let rows: Vec<Vec<String>> = streams::times(result)
-        .map(|(name, times)| spread_row(name, &times, times.count()))
+    let rows: Vec<Vec<String>> = streams::rows(result)
+        .map(|row| spread_row(row.name, &row.times, row.times.count()))
         .collect();
     let note = [Some(counts), streams::missing(result)].into_iter().flatten().collect::<Vec<_>>();
     let note = note.join("; ");

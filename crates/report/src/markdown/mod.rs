@@ -346,7 +346,7 @@ fn calls(result: &RunResult) -> String {
 fn messages(result: &RunResult) -> String {
     let Some(counts) = streams::counts(result) else { return String::new() };
     let rows: Vec<Vec<String>> =
-        streams::times(result).map(|(name, times)| spread(name, &times, times.count())).collect();
+        streams::rows(result).map(|row| spread(row.name, &row.times, row.times.count())).collect();
     let times = table(&["Messages", "count", "p50", "p99", "max"], &rows);
     let missing = streams::missing(result).map(|note| format!("; {note}")).unwrap_or_default();
     format!("{times}\n\nMessages: {counts}{missing}").trim_start().to_owned()

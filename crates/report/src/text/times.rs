@@ -187,12 +187,12 @@ fn quantile_cell(times: &Times<'_>, per_10k: u64) -> (String, String) {
 
 /// When the messages of calls came, where calls stream.
 fn messages(result: &RunResult, width: usize) -> Vec<String> {
-    let row = |(name, times): (&str, Times<'_>)| {
+    let row = |streams::Row { name, times, .. }: streams::Row<'_>| {
         let mut cells = vec![name.to_owned(), format_count(times.count())];
         cells.extend(times.spread("-"));
         cells
     };
-    let rows: Vec<Vec<String>> = streams::times(result).map(row).collect();
+    let rows: Vec<Vec<String>> = streams::rows(result).map(row).collect();
     if rows.is_empty() {
         return Vec::new();
     }

@@ -18,17 +18,23 @@ static bool has_own_next(JSContext *ctx)
            (kind == JS_PROP_NORMAL && JS_IsCFunction(ctx, next->u.value, own.generic, 0));
 }
 
-/* Whether a value is a list of numbers alone, without holes: to read it runs nothing of the script. */
+/* Whether an object is a list without holes, all of whose elements are in `u.array`. */
+static bool is_dense(const JSObject *list)
+{
+    if (list->class_id != JS_CLASS_ARRAY || !list->fast_array)
+        return false;
+    JSValueConst length = list->prop[0].u.value;
+    return JS_VALUE_GET_TAG(length) == JS_TAG_INT &&
+           (uint32_t)JS_VALUE_GET_INT(length) == list->u.array.count;
+}
+
+/* Whether a value is such a list of numbers alone: to read it runs nothing of the script. */
 static bool is_list_of_numbers(JSValueConst value)
 {
     JSObject *list = JS_VALUE_GET_OBJ(value);
-    if (list->class_id != JS_CLASS_ARRAY || !list->fast_array)
+    if (!is_dense(list))
         return false;
-    uint32_t count = list->u.array.count;
-    JSValueConst length = list->prop[0].u.value;
-    if (JS_VALUE_GET_TAG(length) != JS_TAG_INT || (uint32_t)JS_VALUE_GET_INT(length) != count)
-        return false;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < list->u.array.count; i++) {
         if (!JS_IsNumber(list->u.array.u.values[i]))
             return false;
     }

@@ -145,9 +145,9 @@ static const JSMallocFunctions machine_functions = {
 
 #include "lazy.c"
 #include "names.c"
+#include "arrays.c"
 #include "json.c"
 #include "json_text.c"
-#include "arrays.c"
 #include "modules.c"
 
 static int fill_context(JSContext *ctx)

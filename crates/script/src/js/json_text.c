@@ -116,14 +116,12 @@ static bool has_no_text(JSValueConst value)
 
 static bool text_of_list(struct json_text *json, JSObject *list, int depth)
 {
-    uint32_t count = list->u.array.count;
-    JSValueConst length = list->prop[0].u.value;
-    if (!list->fast_array || list->shape->prop_count != 1 ||
-        JS_VALUE_GET_TAG(length) != JS_TAG_INT || (uint32_t)JS_VALUE_GET_INT(length) != count ||
+    /* Its length is its only property. */
+    if (!is_dense(list) || list->shape->prop_count != 1 ||
         !has_plain_prototypes(list, &json->plain_list))
         return false;
     string_buffer_putc8(&json->text, '[');
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < list->u.array.count; i++) {
         JSValueConst value = list->u.array.u.values[i];
         if (i > 0)
             string_buffer_putc8(&json->text, ',');

@@ -232,7 +232,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The text or the bytes of a message; `None` for what is none.
+    /// The text or the bytes, if this is a message.
     fn message<'js>(&self, context: Context<'js>) -> Option<Outcome<'js>> {
         match self {
             Self::Text(bytes) => Some(context.string(bytes)),
@@ -338,18 +338,16 @@ fn free(context: Context<'_>, number: u32) {
 
 /// Calls who listens to a socket with the news that has come.
 pub(in crate::js) fn deliver(context: Context<'_>, number: u32) -> Result<(), Thrown> {
-    let (function, news) = {
+    let news = context.inner().sockets.borrow_mut().news.take();
+    let message = news.as_ref().and_then(|news| news.message(context)).transpose()?;
+    let function = {
         let mut sockets = context.inner().sockets.borrow_mut();
-        let news = sockets.news.take();
-        let message = news.as_ref().and_then(|news| news.message(context)).transpose()?;
         let listener = sockets.slot(number).and_then(|slot| slot.listener.as_ref());
-        let function = listener.map(|listener| {
-            let kept = if message.is_some() { &listener.message } else { &listener.other };
-            kept.value(context)
-        });
-        (function, message.ok_or(news))
+        let kept = listener.map(|it| if message.is_some() { &it.message } else { &it.other });
+        kept.map(|kept| kept.value(context))
     };
-    let told = news.or_else(|news| object(context, number, news))?;
+    // `object` frees the listener with the last news, so it is looked up first.
+    let told = message.map_or_else(|| object(context, number, news), Ok)?;
     match function {
         Some(function) => function.call(&context.undefined(), &[told]).map(drop),
         None => Ok(()),

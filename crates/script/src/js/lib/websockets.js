@@ -11,14 +11,14 @@ const OPEN = 1;
 const CLOSING = 2;
 const CLOSED = 3;
 
-// What follows keeps to what most scripts need: each virtual user has its own Map and ArrayBuffer,
-// which take memory once they are named.
+// Map and ArrayBuffer take memory in each virtual user once code names them, so nothing that every
+// script runs names one.
 const EVENTS = ['open', 'message', 'error', 'close', 'ping', 'pong'];
 const OPTIONS = ['headers', 'tags', 'jar', 'compression'];
 const NORMAL = 1000;
 const REASON_BYTES_MAX = 123;
 
-// A letter of UTF-16 takes three bytes at most.
+// A unit of UTF-16 takes three bytes of UTF-8 at most.
 const isLong = (reason) =>
   reason.length * 3 > REASON_BYTES_MAX &&
   new TextEncoder().encode(reason).length > REASON_BYTES_MAX;
@@ -224,12 +224,11 @@ class WebSocket {
     this.#hand({ type, target: this, timestamp: now(), ...details });
   }
 
-  // Hands an event to those who wait for it. Who comes to be one by it is not told of it.
+  // Calls the handlers of an event. A listener that another listener adds does not get this event.
   #hand(event) {
     const { own, listeners } = this.#handlers[event.type];
     if (own !== null) own(event);
-    if (listeners.length === 0) return;
-    for (const listener of listeners.slice()) listener(event);
+    if (listeners.length > 0) for (const listener of listeners.slice()) listener(event);
   }
 
   static {

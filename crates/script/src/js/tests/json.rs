@@ -62,6 +62,15 @@ fn bodies_are_read_as_json_parse_reads_them() {
     }
 }
 
+/// Runs a script that logs each difference it finds, and then that it is done.
+#[track_caller]
+fn finds_no_difference(script: &str) {
+    let mut host = Host::of(script);
+    let mut vu = host.vu(1);
+    host.iterate(&mut vu);
+    assert_eq!(host.trace, ["Info done"]);
+}
+
 /// A replacer and an iterator of the script's own keep QuickJS to its own functions.
 #[test]
 fn values_are_written_as_quickjs_writes_them() {
@@ -120,10 +129,7 @@ fn values_are_written_as_quickjs_writes_them() {
             expect(JSON.stringify([1]), '[1]');
             console.log('done');
         }"#;
-    let mut host = Host::of(script);
-    let mut vu = host.vu(1);
-    host.iterate(&mut vu);
-    assert_eq!(host.trace, ["Info done"]);
+    finds_no_difference(script);
 }
 
 #[test]
@@ -167,8 +173,5 @@ fn lists_become_typed_arrays_as_iterators_give_them() {
             expect(String(bytes), '1,2');
             console.log('done');
         }"#;
-    let mut host = Host::of(script);
-    let mut vu = host.vu(1);
-    host.iterate(&mut vu);
-    assert_eq!(host.trace, ["Info done"]);
+    finds_no_difference(script);
 }
