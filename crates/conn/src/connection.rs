@@ -288,12 +288,39 @@ impl<P: Protocol> Connection<P> {
         self.protocol.compressed()
     }
 
-    /// Whether the peer's flow control holds back a part of the request that was just sent for this
-    /// exchange.
+    /// Whether a part of the request that was just sent for this exchange is held back: by the
+    /// kernel if the output [is full](Self::is_full), else by the peer's flow control.
     #[inline]
     #[must_use]
-    pub fn is_stalled(&self, exchange: ExchangeId) -> bool {
-        self.protocol.is_stalled(exchange)
+    pub fn is_held_back(&self, exchange: ExchangeId) -> bool {
+        self.protocol.is_held_back(exchange)
+    }
+
+    /// Whether as much as may wait for the kernel does, so that it holds bodies back.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.protocol.is_full()
+    }
+
+    /// The kernel has taken output and has yet to take `queued_bytes`. Whether requests that it
+    /// held back can [go on](Self::resume).
+    #[inline]
+    pub fn output_taken(&mut self, queued_bytes: usize) -> bool {
+        self.protocol.output_taken(queued_bytes)
+    }
+
+    /// Goes on with requests that the kernel held back; what is to be sent for them stands in
+    /// `scratch`.
+    ///
+    /// # Errors
+    /// As those of [`receive`](Self::receive).
+    pub fn resume(
+        &mut self,
+        scratch: &mut Scratch,
+        mut progress: impl FnMut(Progress<'_>),
+    ) -> Result<(), Failure> {
+        self.protocol.receive(&[], &mut scratch.frames, &mut progress)
     }
 
     /// The caller is done with bytes of a response, where the protocol's settings say that it waits

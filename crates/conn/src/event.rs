@@ -72,8 +72,14 @@ pub enum Progress<'a> {
     Greeted,
     /// The peer allows more exchanges at a time than before.
     Room,
-    /// The peer has room for the rest of a request that it held back: that goes out now.
-    Resumed(ExchangeId),
+    /// There is room for the rest of a request that was held back: that goes out now, and ends
+    /// where the bytes to be sent end by then.
+    Resumed {
+        /// The request's exchange.
+        exchange: ExchangeId,
+        /// How many bytes are to be sent by then.
+        waiting_bytes: usize,
+    },
     /// The first byte of a response is here.
     FirstByte(ExchangeId),
     /// An interim response, 1xx. The first byte of the final one is yet to come.
@@ -119,7 +125,7 @@ impl Progress<'_> {
             | Self::Secured
             | Self::Greeted
             | Self::Room
-            | Self::Resumed(_)
+            | Self::Resumed { .. }
             | Self::Pushed { .. }
             | Self::Decompressed(_)
             | Self::Ping => false,

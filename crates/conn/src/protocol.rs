@@ -27,8 +27,8 @@ pub enum Wire<'m> {
 ///
 /// Each exchange that was started is told of as ended exactly once: by an event (complete, refused,
 /// reset), by [`cancel`](Self::cancel), or by [`drain`](Self::drain). `out` takes the bytes that
-/// are to be sent; what is in it already stays. What the peer has no room for yet is the protocol's
-/// to keep, and to send as room comes.
+/// are to be sent; what is in it already stays. What the peer or the kernel has no room for yet is
+/// the protocol's to keep, and to send as room comes.
 pub trait Protocol: fmt::Debug {
     /// What all connections of a run have in common.
     type Settings: fmt::Debug + Clone;
@@ -132,12 +132,25 @@ pub trait Protocol: fmt::Debug {
         None
     }
 
-    /// Whether the peer's flow control, as a window of the stream or of the connection, holds back
-    /// a part of this exchange's request. To be asked when the request or its body has just been
-    /// handed over; [`Progress::Resumed`] says when the rest has gone. What TCP holds back is no
-    /// concern of the protocol's.
+    /// Whether a part of this exchange's request is held back: by the kernel if the output
+    /// [is full](Self::is_full), else by the peer's flow control, as a window of the stream or of
+    /// the connection. To be asked when the request or its body has just been handed over;
+    /// [`Progress::Resumed`] says when the rest has gone.
     #[inline]
-    fn is_stalled(&self, _exchange: ExchangeId) -> bool {
+    fn is_held_back(&self, _exchange: ExchangeId) -> bool {
+        false
+    }
+
+    /// Whether as much as may wait for the kernel does, so that it holds bodies back.
+    #[inline]
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    /// The kernel has taken output and has yet to take `queued_bytes`. Whether bodies that it held
+    /// back can go on: [`receive`](Self::receive) without bytes sends them.
+    #[inline]
+    fn output_taken(&mut self, _queued_bytes: usize) -> bool {
         false
     }
 

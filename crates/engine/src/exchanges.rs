@@ -39,8 +39,8 @@ pub(crate) struct Exchange {
     pub measured: bool,
     /// Whether its body waits for `100 Continue`.
     pub withholds: bool,
-    /// Whether the peer's flow control has held back a part of its request.
-    pub has_stalled: bool,
+    /// Whether the peer's flow control or the kernel has held back a part of its request.
+    pub was_held_back: bool,
     /// The entry of the pool whose connection carries it.
     pub client: ConnectionId,
     /// Where its request ends in the output of its connection; `i64::MAX`: not known, since the
@@ -244,7 +244,7 @@ mod tests {
             origin: 0,
             measured: true,
             withholds: false,
-            has_stalled: false,
+            was_held_back: false,
             end_bytes: i64::MAX,
             client: ConnectionId::of(SocketId(0)),
         }

@@ -10,6 +10,10 @@ use plimsoll_proto::http2::{ClientOptions, Receiving};
 
 use crate::assignment::Assignment;
 
+/// How many bytes of bodies may wait for the kernel on a connection. Its own buffer holds some MiB,
+/// so it does not run dry while a worker is busy.
+const OUTPUT_BYTES_MAX: usize = 1 << 20;
+
 /// A protocol that plans can ask for.
 pub trait Spoken: Protocol<Encoding: 'static> + 'static {
     /// What the connections of a run have in common.
@@ -36,13 +40,13 @@ impl Spoken for Http2 {
         };
         let shared_fields = assignment.prepared.shared().len();
         let streams = http2.streams;
-        let holds_windows = false;
         let options = ClientOptions {
             streams,
             prepared_streams: streams,
             shared_fields,
             receiving,
-            holds_windows,
+            holds_windows: false,
+            output_bytes_max: OUTPUT_BYTES_MAX,
         };
         Http2Settings { options }
     }

@@ -82,7 +82,7 @@ impl Waiting {
             moments,
             hops,
             withholds: false,
-            has_stalled: false,
+            was_held_back: false,
             end_bytes: i64::MAX,
             ..*exchange
         };
@@ -97,7 +97,7 @@ impl Waiting {
         let exchange = Exchange {
             moments,
             withholds: false,
-            has_stalled: false,
+            was_held_back: false,
             end_bytes: i64::MAX,
             ..*exchange
         };

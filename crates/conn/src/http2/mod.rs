@@ -162,8 +162,18 @@ impl Protocol for Http2 {
     }
 
     #[inline]
-    fn is_stalled(&self, exchange: ExchangeId) -> bool {
-        self.client.is_stalled(exchange.0)
+    fn is_held_back(&self, exchange: ExchangeId) -> bool {
+        self.client.is_held_back(exchange.0)
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.client.is_full()
+    }
+
+    #[inline]
+    fn output_taken(&mut self, queued_bytes: usize) -> bool {
+        self.client.output_taken(queued_bytes)
     }
 
     #[inline]
@@ -184,7 +194,10 @@ impl Protocol for Http2 {
                     progress(Progress::Trailers(ExchangeId(number), fields));
                 }
                 Event::Room => progress(Progress::Room),
-                Event::Resumed(number) => progress(Progress::Resumed(ExchangeId(number))),
+                Event::Resumed(number) => {
+                    let (exchange, waiting_bytes) = (ExchangeId(number), out.len());
+                    progress(Progress::Resumed { exchange, waiting_bytes });
+                }
                 Event::FirstByte(number) => progress(Progress::FirstByte(ExchangeId(number))),
                 Event::Interim(number, head) => {
                     progress(Progress::Interim(ExchangeId(number), head.status));

@@ -469,6 +469,6 @@ fn a_written_request_says_whether_tls_lies_beneath() {
         assert_eq!(pair.client.start(ExchangeId(0), &message, &mut up), Ok(Wire::Framed));
         let read = pair.reads(&up);
         assert_eq!(read.lines, [":method: GET", want, ":authority: a", ":path: /"]);
-        assert!(read.has_ended && !pair.client.is_stalled(ExchangeId(0)));
+        assert!(read.has_ended && !pair.client.is_held_back(ExchangeId(0)));
     }
 }

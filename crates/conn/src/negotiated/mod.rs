@@ -212,8 +212,16 @@ impl Protocol for Negotiated {
         spoken!(&self.spoken, http => http.body_bytes())
     }
 
-    fn is_stalled(&self, exchange: ExchangeId) -> bool {
-        spoken!(&self.spoken, http => http.is_stalled(exchange))
+    fn is_held_back(&self, exchange: ExchangeId) -> bool {
+        spoken!(&self.spoken, http => http.is_held_back(exchange))
+    }
+
+    fn is_full(&self) -> bool {
+        spoken!(&self.spoken, http => http.is_full())
+    }
+
+    fn output_taken(&mut self, queued_bytes: usize) -> bool {
+        spoken!(&mut self.spoken, http => http.output_taken(queued_bytes))
     }
 
     fn receive(

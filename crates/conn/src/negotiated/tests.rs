@@ -348,7 +348,7 @@ fn a_body_waits_for_the_windows_of_the_server() {
     let body: String = (0..100).map(|number| char::from(b'a' + number % 26)).collect();
     let request = format!("POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\n{body}");
     let mut read = pair.starts(0, request.as_bytes()).expect("fits");
-    assert!(pair.client.is_stalled(ExchangeId(0)) && !read.has_ended);
+    assert!(pair.client.is_held_back(ExchangeId(0)) && !read.has_ended);
     let mut resumed = Vec::new();
     while !read.has_ended {
         let (mut down, mut up) = (Vec::new(), Vec::new());
@@ -360,7 +360,7 @@ fn a_body_waits_for_the_windows_of_the_server() {
         read.body += &more.body;
         read.has_ended = more.has_ended;
     }
-    assert_eq!((read.body, pair.client.is_stalled(ExchangeId(0))), (body, false));
+    assert_eq!((read.body, pair.client.is_held_back(ExchangeId(0))), (body, false));
     assert_eq!(resumed, ["Resumed(ExchangeId(0))"]);
 }
 

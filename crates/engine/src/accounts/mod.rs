@@ -42,6 +42,7 @@ use stalls::Stalls;
 use streams::{CallEnd, Streams};
 
 pub(crate) use reading::{After, Reading};
+pub(crate) use stalls::Holder;
 
 /// The accounts of a worker's requests.
 pub(crate) struct Accounts {
@@ -338,7 +339,7 @@ impl Accounts {
                 }
                 continue;
             }
-            if exchange.has_stalled && self.stalls.is_stalled(id) {
+            if exchange.was_held_back && self.stalls.is_held_back(id) {
                 continue;
             }
             exchange.moments.written_ns = at_ns;

@@ -22,6 +22,8 @@ pub(crate) struct Reading<'w> {
     pub at_ns: u64,
     /// When they were read, from when on something can follow.
     pub read_ns: u64,
+    /// How much of its connection's output the driver has been handed.
+    pub output_bytes: i64,
     pub after: After,
 }
 
@@ -74,7 +76,10 @@ impl Reading<'_> {
         self.after.responded |= progress.is_of_response();
         match progress {
             Progress::FirstByte(id) => accounts.exchanges[id].moments.first_byte_ns = self.at_ns,
-            Progress::Resumed(id) => accounts.resumed(id, self.at_ns),
+            Progress::Resumed { exchange, waiting_bytes } => {
+                let end_bytes = self.output_bytes + waiting_bytes as i64;
+                accounts.resumed(exchange, end_bytes, self.at_ns);
+            }
             Progress::Complete(id, response) => self.complete(id, response),
             Progress::Head(id, head) => self.head(id, head),
             Progress::Body(id, piece) => accounts.body(id, piece, self.at_ns),
@@ -331,8 +336,10 @@ impl Accounts {
         let Self { stalls, calls, observer, .. } = self;
         let outcome = Outcome::Completed { status: response.status, ok };
         let recorder = observer.recorder(exchange.measured);
-        if exchange.has_stalled {
-            recorder.stalled(&moments, stalls.end(id, moments.written_ns));
+        if exchange.was_held_back
+            && let Some(stalled_ns) = stalls.end(id, moments.written_ns)
+        {
+            recorder.stalled(&moments, stalled_ns);
         }
         if let Some(calls) = calls {
             recorder.called(calls.code(id));

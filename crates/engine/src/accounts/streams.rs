@@ -181,12 +181,13 @@ impl Accounts {
     }
 
     /// The kernel has taken all that was sent for these exchanges: further messages of those that
-    /// have some are to go, unless the peer has no room yet for those before them.
+    /// have some are to go, unless those before them are held back.
     pub(crate) fn release_sent(&mut self, open: impl Iterator<Item = ExchangeId>) {
         let Self { exchanges, stalls, streams, released, .. } = self;
         let Some(streams) = streams else { return };
         for id in open {
-            let is_held_back = exchanges[id].has_stalled && stalls.is_stalled(id);
+            let is_held_back = 
+                exchanges[id].was_held_back && stalls.is_held_back(id);
             if !is_held_back && streams.follows_sent(id) {
                 released.push(id);
             }
@@ -222,7 +223,7 @@ impl Accounts {
         }
     }
 
-    /// The peer had room for what it held back of an exchange.
+    /// What was held back of an exchange has gone.
     #[cold]
     pub(super) fn release_resumed(&mut self, id: ExchangeId) {
         if self.streams.as_mut().is_some_and(|streams| streams.follows_sent(id)) {

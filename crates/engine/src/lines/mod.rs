@@ -14,7 +14,7 @@ use plimsoll_core::Plan;
 use plimsoll_core::part::Place;
 use plimsoll_io::{Close, Driver};
 
-use crate::accounts::{Accounts, After};
+use crate::accounts::{Accounts, After, Holder};
 use crate::admission::Timetable;
 use crate::id::ConnectionId;
 use crate::pool::Pool;
@@ -102,6 +102,14 @@ impl<D: Driver, P: Protocol> Lines<D, P> {
     pub(crate) fn moment_now(&mut self, entry: ConnectionId) -> u64 {
         let now_ns = self.read_clock();
         self.pool[entry].moment(now_ns)
+    }
+
+    /// The output of a connection has become full at `at_ns`, or has room again.
+    #[cold]
+    pub(crate) fn turn_held(&mut self, entry: ConnectionId, at_ns: u64) {
+        let connection = &self.pool[entry].connection;
+        let holder = Holder::of(connection.is_full());
+        self.accounts.turn_held(connection.exchanges(), holder, at_ns);
     }
 
     /// Closes a connection that is to be, once nothing is open on it; says whether it did.

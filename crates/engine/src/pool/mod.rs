@@ -167,6 +167,14 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         self.origins.address(self.entries.origin(entry), &self[entry])
     }
 
+    /// Makes the buffers a connection's, before it reads; gives how much of its output the driver
+    /// has been handed.
+    #[inline]
+    pub(crate) fn turn_to(&mut self, entry: ConnectionId) -> i64 {
+        self.held.turn_to(entry, &mut self.entries, &mut self.driver);
+        self.entries[entry].usage.uptake.end_bytes(0)
+    }
+
     /// Starts an exchange on an open connection; gives the number of bytes sent.
     #[inline]
     pub(crate) fn send(
@@ -209,8 +217,9 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         self.entries[entry].connection.cancel(exchange, &mut self.held.scratch)
     }
 
-    /// Has a connection read what it received, and gives that back to the driver. Gives the number
-    /// of bytes sent in turn; where the protocol gathers, [`flush`](Self::flush) sends them.
+    /// Has a connection [whose turn it is](Self::turn_to) read what it received, and gives that
+    /// back to the driver. Gives the number of bytes sent in turn; where the protocol gathers,
+    /// [`flush`](Self::flush) sends them.
     #[inline]
     pub(crate) fn receive(
         &mut self,
@@ -218,7 +227,6 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         progress: impl FnMut(Progress<'_>),
     ) -> (usize, Result<(), Failure>) {
         let entry = ConnectionId::of(received.socket);
-        self.held.turn_to(entry, &mut self.entries, &mut self.driver);
         let Self { driver, entries, origins, held: Held { scratch, .. }, .. } = self;
         let setup = &origins.ways(entries.origin(entry)).setup;
         let client = &mut entries[entry];
@@ -232,6 +240,24 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
         (sent_bytes, taken)
     }
 
+    /// The kernel has taken output of a connection. Whether requests that it held back can
+    /// [go on](Self::resume).
+    #[inline]
+    pub(crate) fn output_taken(&mut self, entry: ConnectionId) -> bool {
+        let queued_bytes = self.driver.queued_bytes(entry.socket()) + self.held_bytes(entry);
+        self.entries[entry].connection.output_taken(queued_bytes)
+    }
+
+    /// Goes on with the requests that the kernel held back of a connection
+    /// [whose turn it is](Self::turn_to).
+    pub(crate) fn resume(
+        &mut self,
+        entry: ConnectionId,
+        progress: impl FnMut(Progress<'_>),
+    ) -> Result<(), Failure> {
+        self.entries[entry].connection.resume(&mut self.held.scratch, progress)
+    }
+
     /// Sends what has been written; gives the number of bytes sent since the last time.
     #[inline]
     pub(crate) fn flush(&mut self) -> usize {
@@ -243,6 +269,12 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     #[inline]
     pub(crate) fn is_holding(&self, entry: ConnectionId) -> bool {
         P::GATHERS && self.held.is_of(entry)
+    }
+
+    /// How much a connection has written that is yet to be sent.
+    #[inline]
+    fn held_bytes(&self, entry: ConnectionId) -> usize {
+        if self.is_holding(entry) { self.held.scratch.waiting_bytes() } else { 0 }
     }
 
     /// Adds to an interval that ends at `end_ns` for how long users were cut off in it.
@@ -270,8 +302,7 @@ impl<D: Driver, P: Protocol> Pool<D, P> {
     /// Where the output of an entry ends, with what is held.
     #[inline]
     pub(crate) fn output_end(&self, entry: ConnectionId) -> i64 {
-        let held = if self.is_holding(entry) { self.held.scratch.waiting_bytes() } else { 0 };
-        self.entries[entry].usage.uptake.end_bytes(held)
+        self.entries[entry].usage.uptake.end_bytes(self.held_bytes(entry))
     }
 
     /// How much of the output of an entry is with the kernel.

@@ -31,6 +31,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
                 if P::ENDS_WHEN_TAKEN && !self.lines.pool.has_queued_bytes(entry) {
                     self.taken(entry, at_ns);
                 }
+                self.make_room(entry);
             }
             Event::SentPart(socket) => {
                 let entry = ConnectionId::of(socket);
@@ -39,6 +40,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
                 let at_ns = client.moment(at_ns);
                 let open = client.connection.exchanges();
                 self.lines.accounts.written_until(open, taken_bytes, at_ns);
+                self.make_room(entry);
             }
             Event::Connected(socket) => {
                 let entry = ConnectionId::of(socket);
@@ -71,17 +73,23 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             self.lines.times.progress_ns = at_ns;
         }
         let user = self.lines.pool.entries.user(entry);
+        let output_bytes = self.lines.pool.turn_to(entry);
         let mut reading = Reading {
             accounts: &mut self.lines.accounts,
             users: &mut self.users,
             user,
             at_ns: stamp_ns,
             read_ns: at_ns,
+            output_bytes,
             after: After::default(),
         };
+        let was_full = self.lines.pool[entry].connection.is_full();
         let (sent_bytes, taken) =
             self.lines.pool.receive(received, |progress| reading.step(progress));
         let after = reading.after;
+        if P::GATHERS && !was_full && self.lines.pool[entry].connection.is_full() {
+            self.lines.turn_held(entry, at_ns);
+        }
         if after.responded {
             self.lines.pool[entry].usage.response_ns = at_ns;
         }
@@ -94,12 +102,14 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// The kernel has taken all that was sent on a connection.
     fn taken(&mut self, entry: ConnectionId, at_ns: u64) {
         let user = self.lines.pool.entries.user(entry);
+        let output_bytes = self.lines.pool.turn_to(entry);
         let mut reading = Reading {
             accounts: &mut self.lines.accounts,
             users: &mut self.users,
             user,
             at_ns,
             read_ns: at_ns,
+            output_bytes,
             after: After::default(),
         };
         self.lines.pool[entry].connection.taken(|progress| reading.step(progress));
@@ -107,6 +117,36 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         if after.ended > 0 {
             self.settle(entry, at_ns, after, Ok(()));
         }
+    }
+
+    /// The kernel has taken output of a connection: more of its bodies may wait for it.
+    #[inline]
+    fn make_room(&mut self, entry: ConnectionId) {
+        if P::GATHERS && self.lines.pool.output_taken(entry) {
+            self.resume(entry);
+        }
+    }
+
+    /// Goes on with the requests of a connection that the kernel has held back.
+    #[cold]
+    fn resume(&mut self, entry: ConnectionId) {
+        // They go on now, and not when the kernel had taken the others.
+        let at_ns = self.lines.moment_now(entry);
+        let user = self.lines.pool.entries.user(entry);
+        let output_bytes = self.lines.pool.turn_to(entry);
+        let mut reading = Reading {
+            accounts: &mut self.lines.accounts,
+            users: &mut self.users,
+            user,
+            at_ns,
+            read_ns: at_ns,
+            output_bytes,
+            after: After::default(),
+        };
+        let taken = self.lines.pool.resume(entry, |progress| reading.step(progress));
+        let after = reading.after;
+        self.lines.turn_held(entry, at_ns);
+        self.settle(entry, at_ns, after, taken);
     }
 
     /// A connection is open: the request that waited for it goes.
@@ -136,6 +176,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// The server will send no more.
     fn ended(&mut self, entry: ConnectionId, at_ns: u64) {
         let user = self.lines.pool.entries.user(entry);
+        let output_bytes = self.lines.pool.turn_to(entry);
         let client = &mut self.lines.pool[entry];
         let at_ns = client.moment(at_ns);
         let mut reading = Reading {
@@ -144,6 +185,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             user,
             at_ns,
             read_ns: at_ns,
+            output_bytes,
             after: After::default(),
         };
         let taken = client.connection.ended(|progress| reading.step(progress));

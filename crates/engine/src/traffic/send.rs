@@ -4,6 +4,7 @@ use plimsoll_conn::{Encoding as _, ExchangeId, Filling, Message, Portion, Protoc
 use plimsoll_io::Driver;
 
 use super::Traffic;
+use crate::accounts::Holder;
 use crate::exchanges::Exchange;
 use crate::id::ConnectionId;
 use crate::kept::SentOn;
@@ -47,7 +48,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let body_bytes = self.lines.pool[entry].connection.body_bytes();
         let sent_ns = exchange.moments.sent_ns;
         self.lines.accounts.handed_over(id, messages, body_bytes, sent_ns);
-        self.note_stall(entry, id, sent_ns);
+        self.note_held(entry, id, sent_ns);
         if withholds_body {
             self.lines.accounts.exchanges[id].withholds = true;
             let until_ns = exchange.moments.started_ns.saturating_add(CONTINUE_WAIT_NS);
@@ -83,7 +84,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
             let sent_bytes = self.lines.pool.send(entry, *id, &message, measured);
             self.lines.accounts.sent(measured, sent_bytes);
             self.lines.accounts.exchanges[*id].end_bytes = self.lines.pool.output_end(entry);
-            self.note_stall(entry, *id, moments.sent_ns);
+            self.note_held(entry, *id, moments.sent_ns);
             bytes = &[];
         }
     }
@@ -178,14 +179,20 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         let client = &mut self.lines.pool[entry];
         let (at_ns, body_bytes) = (client.moment(at_ns), client.connection.body_bytes());
         self.lines.accounts.handed_over(id, messages, body_bytes, at_ns);
-        self.note_stall(entry, id, at_ns);
+        self.note_held(entry, id, at_ns);
     }
 
-    /// Notes whether the peer has no room for all that was handed over for an exchange at `at_ns`.
+    /// Notes whether a part of what was handed over for an exchange at `at_ns` is held back.
     #[inline]
-    fn note_stall(&mut self, entry: ConnectionId, id: ExchangeId, at_ns: u64) {
-        if self.lines.pool[entry].connection.is_stalled(id) {
-            self.lines.accounts.stalled(id, at_ns);
+    fn note_held(&mut self, entry: ConnectionId, id: ExchangeId, at_ns: u64) {
+        let connection = &self.lines.pool[entry].connection;
+        if connection.is_held_back(id) {
+            let is_full = connection.is_full();
+            self.lines.accounts.held_back(id, Holder::of(is_full), at_ns);
+            // What the peer held back until then may be the kernel's from now on.
+            if is_full {
+                self.lines.turn_held(entry, at_ns);
+            }
         }
     }
 }

@@ -312,7 +312,7 @@ fn exchange(client: ConnectionId, due: &Due, when: When) -> Exchange {
         origin: 0,
         measured: due.measured,
         withholds: false,
-        has_stalled: false,
+        was_held_back: false,
         end_bytes: i64::MAX,
         client,
     }

@@ -11,7 +11,7 @@ use plimsoll_core::schedule::{Arrival, Profile};
 use plimsoll_io::sim::{SimOptions, Window};
 use plimsoll_proto::http2::ErrorCode;
 
-use crate::http2::run_http2;
+use crate::http2::{OUTPUT_BYTES_MAX, run_http2};
 use crate::http2_script::{Asked, Change, Fate, Grant, Hello, Log, Reply};
 use crate::manners::Fates;
 use crate::world::{MS, Ran, S, assert_quantile, plan};
@@ -459,6 +459,29 @@ fn requests_to_a_server_that_does_not_read_do_not_pile_up() {
         assert_eq!((log.did.connections, log.did.requests), (1, 0), "{streams} streams");
         let queued_bytes_max = sent as usize * (BODY_BYTES + KIB) as usize;
         assert!(ran.queued_bytes_max <= queued_bytes_max, "{} bytes", ran.queued_bytes_max);
+    }
+}
+
+/// A server whose windows hold nothing back, and that reads nothing for a second: all that waits
+/// in the tester is what one connection may, and it is the kernel that holds up requests.
+#[test]
+fn bodies_that_the_kernel_holds_back_are_bounded_and_no_stall() {
+    const BODY_BYTES: u32 = 2 << 20;
+    let stalled = Window { at_ns: 2 * S, for_ns: S };
+    let sim = SimOptions { peer_stalled: Some(stalled), ..SimOptions::default() };
+    for streams in [1, 20] {
+        let plan = uploading(counted(streams, 2 * u64::from(streams)), BODY_BYTES);
+        let (ran, log) = run_over(&plan, &sim, allowing(100), |_| Reply::ok(MS));
+        let sum = ran.sum();
+        assert_eq!((sum.ledger.ok, errors(&sum)), (2 * u64::from(streams), BTreeMap::new()));
+        assert!(log.received_bytes > sum.ledger.ok * u64::from(BODY_BYTES));
+        // Heads of requests and of frames come on top.
+        let queued_bytes_max = OUTPUT_BYTES_MAX + 4 * KIB as usize;
+        assert!(ran.queued_bytes_max <= queued_bytes_max, "{} bytes", ran.queued_bytes_max);
+        let [stalled, sending] = [Phase::Stalled, Phase::Sending].map(|phase| &sum.phases[phase]);
+        assert_eq!(stalled.count(), 0, "{streams} streams");
+        let late = sending.count() - sending.count_at_most(S - MS);
+        assert_eq!(late, u64::from(streams), "those that came into the standstill");
     }
 }
 

@@ -197,7 +197,8 @@ impl Toy {
         if !open.rest.is_empty() {
             open.send_body(out);
             if open.rest.is_empty() {
-                progress(Progress::Resumed(open.exchange));
+                let (exchange, waiting_bytes) = (open.exchange, out.len());
+                progress(Progress::Resumed { exchange, waiting_bytes });
             }
         }
     }
@@ -336,7 +337,7 @@ impl Protocol for Toy {
         Wire::Framed
     }
 
-    fn is_stalled(&self, exchange: ExchangeId) -> bool {
+    fn is_held_back(&self, exchange: ExchangeId) -> bool {
         self.open.iter().any(|open| open.exchange == exchange && !open.rest.is_empty())
     }
 

@@ -35,6 +35,9 @@ pub(super) struct Session {
     credits: Credits,
     /// Whether room of that window is saved up, until it is enough for a frame.
     pub(super) is_saved: bool,
+    /// How many bytes of bodies may wait for the kernel, and how many more than wait now.
+    output_bytes_max: usize,
+    output_room: usize,
     receive_window: ReceiveWindow,
     block: Assembly,
     /// Frames without effect since a message moved on, and what had been sent of bodies then.
@@ -127,6 +130,8 @@ impl Session {
             send_window: SendWindow::new(WINDOW_BYTES_DEFAULT),
             credits: Credits::default(),
             is_saved: false,
+            output_bytes_max: usize::MAX,
+            output_room: usize::MAX,
             receive_window: ReceiveWindow::new(WINDOW_BYTES_DEFAULT),
             block: Assembly::default(),
             futile_frames: 0,
@@ -147,6 +152,7 @@ impl Session {
         self.send_window = SendWindow::new(WINDOW_BYTES_DEFAULT);
         self.credits = Credits::default();
         self.is_saved = false;
+        self.output_room = self.output_bytes_max;
         self.sent_bytes = 0;
         self.receive_window = ReceiveWindow::new(WINDOW_BYTES_DEFAULT);
         self.block =
@@ -222,14 +228,39 @@ impl Session {
             window: &mut self.send_window,
             credits: self.credits,
             is_saved: &mut self.is_saved,
+            output_room: &mut self.output_room,
             frame_bytes_max: self.peer.frame_bytes as usize,
             out,
         }
     }
 
-    /// Whether the connection's window lets something be sent now.
+    /// Whether the connection lets something of a body be sent now.
     pub(super) fn has_room(&self) -> bool {
-        self.send_window.room() > 0 && !self.is_saved
+        self.send_window.room() > 0 && !self.is_saved && !self.is_full()
+    }
+
+    /// From now on only so many bytes of bodies may wait for the kernel.
+    pub(super) fn limit_output(&mut self, bytes_max: usize) {
+        (self.output_bytes_max, self.output_room) = (bytes_max, bytes_max);
+    }
+
+    /// Whether no more of a body may wait for the kernel.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.output_room == 0
+    }
+
+    /// The kernel has taken output and has yet to take `queued_bytes`. Whether there is room again
+    /// where there was none: once half of it is free, so that frames are not cut small.
+    #[inline]
+    pub(super) fn output_taken(&mut self, queued_bytes: usize) -> bool {
+        let room = self.output_bytes_max.saturating_sub(queued_bytes);
+        let was_full = self.is_full();
+        if was_full && room <= self.output_bytes_max / 2 {
+            return false;
+        }
+        self.output_room = room;
+        was_full
     }
 
     /// Reads on in `input` behind `at`, which moves along.

@@ -1,4 +1,9 @@
-//! Sends the body of a message as far as the peer's windows allow, and keeps the rest.
+//! Sends the body of a message as far as the peer's windows and the room for output allow, and keeps
+//! the rest.
+//!
+//! A peer may open windows of gigabytes and read slowly. So a connection may have a limit to what
+//! of its bodies waits for the kernel; beyond it they stay here, where a shared body is one for all
+//! streams.
 //!
 //! A peer that credits each frame by itself returns room in the pieces in which it was used. Each
 //! body's end and each stream's window cut such a piece in two, and nothing joins the parts again:
@@ -26,9 +31,9 @@ const PASSED_OVER_MAX: u8 = 16;
 pub enum Body<'a> {
     /// None.
     Empty,
-    /// Bytes of the caller's. What the peer has no room for is copied.
+    /// Bytes of the caller's. What is held back is copied.
     Bytes(&'a [u8]),
-    /// Bytes that never vary. What the peer has no room for is referred to.
+    /// Bytes that never vary. What is held back is referred to.
     Shared(&'a Arc<[u8]>),
 }
 
@@ -52,6 +57,8 @@ pub(super) struct Line<'l> {
     pub(super) credits: Credits,
     /// Whether the window's room is saved up for the oldest stream that waits.
     pub(super) is_saved: &'l mut bool,
+    /// How many more bytes of bodies may wait for the kernel.
+    pub(super) output_room: &'l mut usize,
     pub(super) frame_bytes_max: usize,
     pub(super) out: &'l mut Vec<u8>,
 }
@@ -127,13 +134,13 @@ impl Upload {
         &bytes[self.at..]
     }
 
-    /// Bytes that windows hold back.
+    /// Bytes that are held back.
     pub(super) fn held_bytes(&self) -> usize {
         self.held().len()
     }
 
-    /// Whether windows hold something back.
-    pub(super) fn is_stalled(&self) -> bool {
+    /// Whether something is held back.
+    pub(super) fn is_held_back(&self) -> bool {
         !self.held().is_empty()
     }
 
@@ -145,7 +152,7 @@ impl Upload {
     /// Adds to the body; `ends`: this is the last of it.
     pub(super) fn push(&mut self, stream: u32, body: Body<'_>, ends: bool, line: &mut Line<'_>) {
         self.ends = ends;
-        if self.is_stalled() {
+        if self.is_held_back() {
             return self.hold_more(body.bytes());
         }
         let waits = *line.is_saved && !body.bytes().is_empty();
@@ -169,7 +176,7 @@ impl Upload {
         self.copied.extend_from_slice(bytes);
     }
 
-    /// Sends what the windows allow by now of what was held back. Whether that was all of it.
+    /// Sends what is allowed by now of what was held back. Whether that was all of it.
     pub(super) fn resume(&mut self, stream: u32, line: &mut Line<'_>) -> bool {
         let (shared, copied) = (self.shared.take(), std::mem::take(&mut self.copied));
         let bytes = shared.as_deref().unwrap_or(&copied);
@@ -179,7 +186,7 @@ impl Upload {
         if sent > 0 {
             self.passed_over = 0;
         }
-        if self.is_stalled() {
+        if self.is_held_back() {
             return false;
         }
         self.forget();
@@ -196,11 +203,12 @@ impl Upload {
         is_splinter && self.passed_over <= PASSED_OVER_MAX
     }
 
-    /// Sends as much of `bytes` as the windows allow; gives how many bytes that is.
+    /// Sends as much of `bytes` as is allowed; gives how many bytes that is.
     fn send(&mut self, stream: u32, bytes: &[u8], line: &mut Line<'_>) -> usize {
         let mut sent = 0;
         while sent < bytes.len() {
-            let room = self.window.room().min(line.window.room()).min(line.frame_bytes_max);
+            let windows = self.window.room().min(line.window.room());
+            let room = windows.min(*line.output_room).min(line.frame_bytes_max);
             let piece = room.min(bytes.len() - sent);
             if piece == 0 {
                 return sent;
@@ -214,6 +222,7 @@ impl Upload {
             frame::write_data(line.out, stream, &bytes[sent..end], is_last);
             self.window.take(piece);
             line.window.take(piece);
+            *line.output_room -= piece;
             self.has_ended = is_last;
             sent = end;
         }
@@ -250,10 +259,11 @@ impl<S: Default + Sending> Streams<S> {
         let upload = self[key].upload();
         let widened = upload.shift(i64::from(increment));
         widened.map_err(|_| StreamError::WindowOverflow)?;
-        Ok(upload.is_stalled())
+        Ok(upload.is_held_back())
     }
 
-    /// Sends what larger windows allow, oldest stream first, until one has been sent whole.
+    /// Sends what larger windows or new room for output allow, oldest stream first, until one has
+    /// been sent whole.
     #[cold]
     pub(super) fn resume_oldest(
         &mut self,
@@ -267,7 +277,7 @@ impl<S: Default + Sending> Streams<S> {
                 next = self.after(key);
                 let id = self.id(key);
                 let upload = self[key].upload();
-                let is_turn = upload.is_stalled() && (takes_splinters || !upload.passes());
+                let is_turn = upload.is_held_back() && (takes_splinters || !upload.passes());
                 if is_turn && upload.resume(id, &mut session.line(out)) {
                     return Some(key);
                 }

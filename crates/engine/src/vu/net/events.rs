@@ -71,7 +71,7 @@ impl<'a> Noted<'a> {
             Progress::Tunnelled
             | Progress::Greeted
             | Progress::Room
-            | Progress::Resumed(_)
+            | Progress::Resumed { .. }
             | Progress::Interim(..)
             | Progress::Message(_)
             | Progress::Trailers(..)

@@ -304,7 +304,7 @@ impl Wires {
     /// The requests on a connection of which the peer holds back nothing.
     pub(super) fn sent_whole(&self, wire: u32) -> impl Iterator<Item = ExchangeId> {
         let connection = &self.all[wire as usize].connection;
-        connection.exchanges().filter(|exchange| !connection.is_stalled(*exchange))
+        connection.exchanges().filter(|exchange| !connection.is_held_back(*exchange))
     }
 
     /// Whether a user has a connection to a server that will have room for more requests.

@@ -8,7 +8,8 @@
 //! A request ends by exactly one of: [`Event::Complete`], [`Event::Refused`], [`Event::Reset`],
 //! [`Event::Broken`], [`Client::cancel`], or [`Client::drain`].
 //!
-//! What a window holds back of a body is kept here and goes out as the server makes room. What the
+//! What a window or the limit of the output holds back of a body is kept here, and goes out as the
+//! server or the kernel makes room. What the
 //! server sends is never kept: its bytes are credited as soon as a DATA frame is read whole, or on
 //! its stream when the caller is done with them ([`ClientOptions::holds_windows`]).
 
@@ -99,7 +100,7 @@ struct Backlog {
     completing: Option<Key>,
     /// Streams above the last one of a GOAWAY may be open.
     refuses: bool,
-    /// Windows have become larger.
+    /// There is more room for bodies.
     resumes: bool,
 }
 
@@ -109,7 +110,8 @@ impl Client {
     pub fn new(options: ClientOptions) -> Self {
         let options = options.bounded();
         let (settings, shared_fields) = (options.settings(), options.shared_fields);
-        let session = Session::new(false, settings, &options.receiving, shared_fields);
+        let mut session = Session::new(false, settings, &options.receiving, shared_fields);
+        session.limit_output(options.output_bytes_max);
         Self {
             options,
             session,
@@ -233,11 +235,29 @@ impl Client {
         }
     }
 
-    /// Whether a window of the server's holds back a part of this request's body.
-    /// [`Event::Resumed`] says when the rest has gone.
+    /// Whether a part of this request's body is held back: by the kernel if the output
+    /// [is full](Self::is_full), else by a window of the server's. [`Event::Resumed`] says when the
+    /// rest has gone.
     #[must_use]
-    pub fn is_stalled(&self, number: u32) -> bool {
-        self.find(number).is_some_and(|key| self.streams[key].upload.is_stalled())
+    pub fn is_held_back(&self, number: u32) -> bool {
+        self.find(number).is_some_and(|key| self.streams[key].upload.is_held_back())
+    }
+
+    /// Whether as many bytes of bodies wait for the kernel as may.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.session.is_full()
+    }
+
+    /// The kernel has taken output of this connection and has yet to take `queued_bytes`. Whether
+    /// bodies that it held back can go on: [`receive`](Self::receive), without input too, sends
+    /// them.
+    #[inline]
+    pub fn output_taken(&mut self, queued_bytes: usize) -> bool {
+        let goes_on = self.session.output_taken(queued_bytes);
+        self.backlog.resumes |= goes_on;
+        goes_on
     }
 
     /// Gives up on one request; the others go on. `false`: no such request is open.
@@ -307,7 +327,7 @@ impl Client {
     }
 
     fn close(&mut self, key: Key) {
-        if self.streams[key].upload.is_stalled() {
+        if self.streams[key].upload.is_held_back() {
             self.session.is_saved = false;
             self.backlog.resumes = true;
         }

@@ -19,6 +19,10 @@ pub struct ClientOptions {
     /// bytes of a body, before the server may send as many more on that stream. The connection's
     /// window opens again as the bytes come, so that one response does not hold up the others.
     pub holds_windows: bool,
+    /// How many bytes of bodies may wait for the kernel on a connection; `usize::MAX`: no limit.
+    /// With a limit the caller says by [`Client::output_taken`](super::Client::output_taken) what
+    /// the kernel has taken. It should be more than the kernel takes while the caller is busy.
+    pub output_bytes_max: usize,
     /// What it takes of responses.
     pub receiving: Receiving,
 }
@@ -31,6 +35,7 @@ impl Default for ClientOptions {
             prepared_streams: 100,
             shared_fields: 0,
             holds_windows: false,
+            output_bytes_max: usize::MAX,
             receiving,
         }
     }

@@ -104,7 +104,7 @@ impl Server {
     /// [`ServerEvent::Resumed`] says when the rest has gone.
     #[must_use]
     pub fn is_stalled(&self, stream: u32) -> bool {
-        self.streams.find(stream).is_some_and(|key| self.streams[key].upload.is_stalled())
+        self.streams.find(stream).is_some_and(|key| self.streams[key].upload.is_held_back())
     }
 
     /// Bytes of a response that windows of the client's hold back.
@@ -240,7 +240,7 @@ impl Server {
     }
 
     fn close(&mut self, key: Key) {
-        if self.streams[key].upload.is_stalled() {
+        if self.streams[key].upload.is_held_back() {
             self.session.is_saved = false;
             self.resumes = true;
         }

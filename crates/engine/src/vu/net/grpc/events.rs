@@ -48,7 +48,9 @@ impl Noted<'_> {
                     response.trailers(fields);
                 }
             }
-            Progress::Resumed(ExchangeId(id)) => self.calls[id as usize].stalled_bytes = 0,
+            Progress::Resumed { exchange: ExchangeId(id), .. } => {
+                self.calls[id as usize].stalled_bytes = 0;
+            }
             Progress::Complete(ExchangeId(id), _) => self.happened.push((id, Happening::Complete)),
             Progress::Refused(ExchangeId(id), _) => self.happened.push((id, Happening::Refused)),
             Progress::Reset(ExchangeId(id), kind) => {

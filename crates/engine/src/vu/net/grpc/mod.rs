@@ -302,7 +302,7 @@ impl<D: Driver> Net<D> {
         let (connection, exchange) = (self.wires.connection(wire), ExchangeId(id));
         let sent = connection.send_rest(&mut self.driver, exchange, &message, &mut self.scratch);
         call.stalled_bytes += body.len();
-        if !connection.is_stalled(exchange) {
+        if !connection.is_held_back(exchange) {
             call.stalled_bytes = 0;
         }
         self.owned[call.user as usize].sent_bytes += sent as u64;
