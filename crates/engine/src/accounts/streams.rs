@@ -186,8 +186,7 @@ impl Accounts {
         let Self { exchanges, stalls, streams, released, .. } = self;
         let Some(streams) = streams else { return };
         for id in open {
-            let is_held_back = 
-                exchanges[id].was_held_back && stalls.is_held_back(id);
+            let is_held_back = exchanges[id].was_held_back && stalls.is_held_back(id);
             if !is_held_back && streams.follows_sent(id) {
                 released.push(id);
             }

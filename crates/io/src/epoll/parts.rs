@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mio::{Events, Poll};
 
 use crate::OsError;
+use crate::clock;
 use crate::driver::{SocketId, Wake};
 
 /// An event known before [`Driver::next`] was asked for it.
@@ -41,6 +42,21 @@ pub(super) struct Kernel {
     pub(super) events: Events,
     pub(super) waker: Arc<MioWaker>,
     pub(super) woken: bool,
+}
+
+/// The clock, and what it said last.
+#[derive(Debug)]
+pub(super) struct Clock {
+    pub(super) read_ns: u64,
+}
+
+impl Clock {
+    /// Reads it.
+    #[inline]
+    pub(super) fn now_ns(&mut self) -> u64 {
+        self.read_ns = clock::now_ns();
+        self.read_ns
+    }
 }
 
 /// What there is to do before the kernel is asked again.

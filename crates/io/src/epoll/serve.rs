@@ -8,7 +8,6 @@ use socket2::SockRef;
 
 use super::slot::Handle;
 use super::{ACCEPT_REST_NS, EpollDriver, failed, os_error, retrying};
-use crate::clock;
 use crate::driver::{Event, Operation, OsError, Received, SocketId};
 use crate::taken::taken_ns;
 use crate::{socket, stamps};
@@ -47,7 +46,7 @@ impl EpollDriver {
         }
         slot.connecting = false;
         slot.writable = !slot.queue.is_empty();
-        Some((clock::now_ns(), Event::Connected(id)))
+        Some((self.clock.now_ns(), Event::Connected(id)))
     }
 
     fn flush(&mut self, id: SocketId) -> Option<(u64, Event)> {
@@ -55,18 +54,18 @@ impl EpollDriver {
         slot.writable = false;
         let Handle::Stream(stream) = &mut slot.handle else { return None };
         let queued_bytes = slot.queue.len();
-        let began_ns = clock::now_ns();
+        let began_ns = self.clock.now_ns();
         match slot.queue.write_to(stream, &self.registered) {
             Ok(()) if slot.queue.is_empty() => {
                 if slot.finishing {
                     slot.finish_if_sent();
                 }
-                let at_ns = taken_ns(began_ns, clock::now_ns(), queued_bytes);
+                let at_ns = taken_ns(began_ns, self.clock.now_ns(), queued_bytes);
                 Some((at_ns, Event::Sent(id)))
             }
             Ok(()) if slot.queue.len() < queued_bytes => {
                 let taken_bytes = queued_bytes - slot.queue.len();
-                let at_ns = taken_ns(began_ns, clock::now_ns(), taken_bytes);
+                let at_ns = taken_ns(began_ns, self.clock.now_ns(), taken_bytes);
                 Some((at_ns, Event::SentPart(id)))
             }
             Ok(()) => None,
@@ -100,7 +99,7 @@ impl EpollDriver {
             let received = rustix::net::recv(&*stream, &mut *room, RecvFlags::empty());
             received.map(|(len, _)| len).map_err(io::Error::from)
         });
-        let at_ns = clock::now_ns();
+        let at_ns = self.clock.now_ns();
         if let Ok(len @ 1..) = result {
             slot.readable = slot.to_end || slot.takes_datagrams || len == buffer_bytes;
             let stamps = self.stamps.as_ref();
@@ -136,7 +135,7 @@ impl EpollDriver {
                 return None;
             }
             Err(error) => {
-                let at_ns = clock::now_ns();
+                let at_ns = self.clock.now_ns();
                 // A connection that was gone again says nothing about the next one. Anything else
                 // would fail again at once: rest, instead of spinning.
                 if error.kind() != ErrorKind::ConnectionAborted {
@@ -147,7 +146,7 @@ impl EpollDriver {
                 return Some((at_ns, failed(id, Operation::Accept, os_error(&error))));
             }
         };
-        let at_ns = clock::now_ns();
+        let at_ns = self.clock.now_ns();
         let Some(accepted) = self.spare.pop() else {
             socket::reset_on_close(&stream);
             return Some((at_ns, failed(id, Operation::Accept, OsError(libc::EMFILE))));
