@@ -49,6 +49,7 @@ mod linux {
     use plimsoll_core::nearest::did_you_mean;
 
     use crate::conformance_args::{ConformanceFlags, FindingsFormat};
+    use crate::destination::Destination;
     use crate::exit::Exit;
     use crate::message;
     use crate::outputs::is_stdout;
@@ -143,10 +144,8 @@ mod linux {
     fn write(flags: &ConformanceFlags, findings: &Findings) -> Result<(), Exit> {
         let view = view(flags.format);
         let written = match flags.output.as_deref().filter(|path| !is_stdout(path)) {
-            Some(path) => File::create(path).and_then(|file| {
-                let mut file = BufWriter::new(file);
-                views::write(findings, view, columns(false), &mut file)?;
-                file.flush()
+            Some(path) => Destination::open(path).and_then(|file| {
+                file.write(|out| views::write(findings, view, columns(false), out))
             }),
             None => views::write(findings, view, columns(true), &mut io::stdout().lock()),
         };

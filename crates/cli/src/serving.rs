@@ -9,6 +9,7 @@ use std::time::Duration;
 use plimsoll_io::host::raise_open_files;
 use plimsoll_server::{Identity, Running, Service, self_signed, start};
 
+use crate::destination;
 use crate::exit::Exit;
 use crate::outputs::is_stdout;
 use crate::signals::Caught;
@@ -75,7 +76,7 @@ pub(crate) fn save_certificate(path: &Path, identity: &Identity) -> Result<(), E
         let text = "--tls-save -: stdout says where the server listens: give a file";
         return Err(Exit::Usage(text.to_owned()));
     }
-    std::fs::write(path, &identity.chain)
+    destination::write(path, &identity.chain)
         .map_err(|error| Exit::CouldNotRun(format!("--tls-save {}: {error}", path.display())))
 }
 

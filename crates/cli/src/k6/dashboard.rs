@@ -11,7 +11,7 @@ use plimsoll_runner::k6::{Handle, Planned, Points, Ran, RecordError, Terms, Test
 
 use super::log::{Log, other_fault};
 use super::outputs::Variables;
-use crate::message;
+use crate::{destination, message};
 
 /// Where a report is asked for, and whether a page is.
 pub(super) fn variables(variables: Variables<'_>) -> (Option<String>, bool) {
@@ -84,7 +84,7 @@ impl Dashboard {
         let written = result.map_err(|error| error.to_string()).and_then(|result| {
             let mut bytes = Vec::new();
             let written = html::write(&result, &mut bytes);
-            let written = written.and_then(|()| std::fs::write(&self.path, bytes));
+            let written = written.and_then(|()| destination::write(&self.path, &bytes));
             written.map_err(|error| message::without_error_numbers(&error.to_string()))
         });
         match written {

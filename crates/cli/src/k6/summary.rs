@@ -12,6 +12,7 @@ use plimsoll_runner::k6::{Ran, Summarized, Test};
 use serde_json::Value;
 
 use super::log::{Log, wall_time};
+use crate::destination;
 use crate::exit::to_stdout;
 
 /// What summaries say beside figures.
@@ -119,7 +120,7 @@ impl Ending<'_> {
         let written = match place {
             "stdout" => to_stdout(bytes),
             "stderr" => io::stderr().write_all(bytes),
-            path => std::fs::write(path, bytes),
+            path => destination::write(path.as_ref(), bytes),
         };
         if let Err(error) = written {
             let why = crate::message::without_error_numbers(&error.to_string());

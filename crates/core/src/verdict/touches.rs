@@ -3,8 +3,9 @@
 //!
 //! Three facts carry most of it.
 //! - At a rate a request is due at a time that the server does not influence. A tester that is late
-//!   sends and reads later, so times can only be too long, and rates and counts hold. A queue never
-//!   answers earlier because requests come later. (If connections are too few for the pace at which
+//!   sends and reads later, so times can only be too long, and counts hold. A queue never answers
+//!   earlier because requests come later. Rates hold but for the responses that came too late for
+//!   the end of the window. (If connections are too few for the pace at which
 //!   the tester reads, requests wait for one, and some are never sent: then rates and counts do not
 //!   hold.) The lateness of sending is measured. Responses are
 //!   read by the same threads under the same conditions, so reading is taken to be as late, for up
@@ -118,14 +119,24 @@ fn late(e: &Evidence) -> Vec<Touch> {
             .map(|(late_ns, beyond)| Off::new(late_ns.saturating_mul(times), beyond * share));
         Reach::Requests(offs.collect())
     };
-    if e.kernel_stamps {
-        return vec![Touch::below(Response, off_by(1, 1.0))];
-    }
-    vec![
-        Touch::below(Response, off_by(2, 1.0 + READ_SHARE)),
-        Touch::below(Service, off_by(1, READ_SHARE)),
-        Touch::below(Phases, off_by(1, READ_SHARE)),
-    ]
+    let times = if e.kernel_stamps {
+        vec![Touch::below(Response, off_by(1, 1.0))]
+    } else {
+        vec![
+            Touch::below(Response, off_by(2, 1.0 + READ_SHARE)),
+            Touch::below(Service, off_by(1, READ_SHARE)),
+            Touch::below(Phases, off_by(1, READ_SHARE)),
+        ]
+    };
+    times.into_iter().chain(after_the_end(e)).collect()
+}
+
+/// At a rate, responses that a late tester got after the end of the window are in no rate: those
+/// to what was due in as long a time before the end as it was late, sending and reading.
+fn after_the_end(e: &Evidence) -> Option<Touch> {
+    let latest_ns = curve(&e.quoted, e.lateness_max_ns).map(|(late_ns, _)| late_ns).max();
+    let cut = share(latest_ns.unwrap_or(0).saturating_mul(2), e.elapsed_ns);
+    (e.open_loop && cut > 0.0).then(|| Touch::above(Achieved, Reach::share(cut)))
 }
 
 /// What is known of the read delays of scripts is an upper bound of them.
@@ -171,7 +182,7 @@ fn held_up(e: &Evidence, lost_ns: f64) -> Vec<Touch> {
     if lost_ns.is_finite() {
         offs.push(Off::new(lost_ns.ceil() as u64, 0.0));
     }
-    let mut touches = Vec::new();
+    let mut touches: Vec<Touch> = after_the_end(e).into_iter().collect();
     if unsent > 0.0 || e.blocked_max_ns > 0 {
         touches.push(Touch::below(Response, Reach::Requests(offs)));
     }
