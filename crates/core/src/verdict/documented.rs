@@ -66,9 +66,11 @@ fn touched(code: &str) -> BTreeMap<Figure, Sides> {
     let mut figures: BTreeMap<Figure, Sides> = BTreeMap::new();
     for (evidence, ..) in provoked().into_iter().filter(|(.., provoked)| *provoked == code) {
         for open_loop in [true, false] {
-            // What waits for connections and what a cycle has beside its request matters to some.
-            let unsent = evidence.unsent.max(200);
-            let evidence = Evidence { open_loop, cycle_excess: 0.1, unsent, ..evidence.clone() };
+            // What waits for connections, what comes after the window and what a cycle has beside
+            // its request matters to some.
+            let (unsent, after_window) = (evidence.unsent.max(200), 200);
+            let evidence =
+                Evidence { open_loop, cycle_excess: 0.1, unsent, after_window, ..evidence.clone() };
             let causes = judge(&evidence);
             for touch in causes.iter().filter(|cause| cause.code == code).flat_map(|it| &it.touches)
             {

@@ -165,6 +165,8 @@ pub struct Evidence {
     pub unsent: u64,
     /// Requests completed.
     pub completed: u64,
+    /// Of those, after the end of the window.
+    pub after_window: u64,
     /// Requests that ran into the timeout.
     pub timed_out: u64,
     /// Requests that were open when the run ended.

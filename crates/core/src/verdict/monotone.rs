@@ -130,6 +130,7 @@ impl Dice<'_> {
             scheduled: self.total(),
             unsent: self.count(),
             completed: self.pick(&[10_000, 0, 50]),
+            after_window: self.count(),
             timed_out: self.count(),
             unfinished: self.count(),
             timeout_ns: 50_000_000,
@@ -206,7 +207,7 @@ fn pause(e: &mut Evidence, for_ns: u64) {
 /// One for each piece of evidence against the tester, or for the load not being what was asked for.
 /// What is missing only says what the rest is measured against, as `sent`, `elapsed_ns` and the
 /// totals of TCP do, or stands in a text.
-const STEPS: [(&str, Step); 53] = [
+const STEPS: [(&str, Step); 54] = [
     ("worker_busy", |e| e.worker_busy.push(0.99)),
     ("worker_run_delay", |e| e.worker_run_delay[0] += 0.1),
     ("lateness at p50", |e| later(&mut e.quoted[0])),
@@ -227,6 +228,7 @@ const STEPS: [(&str, Step); 53] = [
     ("steal", |e| e.steal_share += 0.02),
     ("short", |e| e.requests = Some(e.requests.unwrap_or(0).max(e.started + 1))),
     ("unsent", |e| e.unsent += 100),
+    ("after_window", |e| e.after_window += 100),
     ("timed_out", |e| e.timed_out += 100),
     ("unfinished", |e| e.unfinished += 100),
     ("completed", |e| e.completed = 0),

@@ -131,12 +131,18 @@ fn late(e: &Evidence) -> Vec<Touch> {
     times.into_iter().chain(after_the_end(e)).collect()
 }
 
-/// At a rate, responses that a late tester got after the end of the window are in no rate: those
-/// to what was due in as long a time before the end as it was late, sending and reading.
+/// At a rate, responses that a late tester got after the end of the window are in no rate: at most
+/// those to what was due in as long a time before the end as it was late, sending and reading.
 fn after_the_end(e: &Evidence) -> Option<Touch> {
     let latest_ns = curve(&e.quoted, e.lateness_max_ns).map(|(late_ns, _)| late_ns).max();
     let cut = share(latest_ns.unwrap_or(0).saturating_mul(2), e.elapsed_ns);
-    (e.open_loop && cut > 0.0).then(|| Touch::above(Achieved, Reach::share(cut)))
+    let due = if cut < 1.0 { cut / (1.0 - cut) } else { f64::INFINITY };
+    let came = match e.completed.saturating_sub(e.after_window) {
+        0 => f64::INFINITY,
+        within => share(e.after_window, within),
+    };
+    let more = due.min(came);
+    (e.open_loop && more > 0.0).then(|| Touch::above(Achieved, Reach::share(more)))
 }
 
 /// What is known of the read delays of scripts is an upper bound of them.

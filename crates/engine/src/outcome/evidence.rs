@@ -94,6 +94,7 @@ pub(crate) fn evidence(
         scheduled: slots.scheduled,
         unsent: slots.not_started,
         completed: result.ledger.completed,
+        after_window: after_window(result),
         timed_out: result.ledger.timed_out,
         unfinished: result.ledger.unfinished,
         timeout_ns: plan.timeout_ns,
@@ -119,6 +120,12 @@ pub(crate) fn evidence(
         messages: messages(plan, result),
         vus: VuFacts::default(),
     }
+}
+
+/// How many responses came after the end of the window.
+fn after_window(result: &RunResult) -> u64 {
+    let within = result.rate.responses.unwrap_or(result.ledger.completed);
+    result.ledger.completed.saturating_sub(within)
 }
 
 /// A response up to this length arrives whether or not the tester reads it, because the kernel's
