@@ -145,9 +145,10 @@ impl<D: Driver, P: Protocol, S: Source> Worker<D, P, S> {
             let now_ns = self.traffic.lines.times.now_ns;
             self.traffic.lines.begin_measuring(now_ns);
             self.obey(signals, now_ns);
+            // What starts now is in the next interval.
+            self.end_interval(now_ns, false, on_interval);
             self.admit(signals, now_ns);
             self.traffic.open_queued(self.stage.stopped_ns.is_none());
-            self.end_interval(now_ns, false, on_interval);
             self.look_around(now_ns);
             self.share_requests(now_ns);
             if self.is_finished(now_ns) {

@@ -44,6 +44,15 @@ fn a_server_of_constant_latency_keeps_the_rate() {
     }
 }
 
+/// A request that is due where one second ends and the next begins is the next one's.
+#[test]
+fn each_second_has_the_requests_that_were_due_in_it() {
+    let plan = Draft { connections: 10, ..at_rate(50_000_000, 3 * S) };
+    let ran = run(&plan, &SimOptions::default(), |_| |_, _| Answer::Status(200, MS));
+    let sent: Vec<u64> = ran.series.points().iter().map(|point| point.sent).collect();
+    assert_eq!(sent[..3], [50; 3], "{sent:?}");
+}
+
 /// A server that answers one request after the other.
 fn one_by_one(service_ns: u64) -> impl FnMut(u64, u64) -> Answer {
     let mut busy_until_ns = 0;

@@ -1,8 +1,8 @@
 //! Views of comparisons of hand-made results and studies.
 
-use plimsoll_core::comparison::{Contrast, Limit, Settings, Side};
+use plimsoll_core::comparison::{CaseDecision, Contrast, Limit, Settings, Side};
 use plimsoll_core::result::Tool;
-use plimsoll_core::study::{Case, CaseRun, Figures, LoadFacts, Quantile, Study};
+use plimsoll_core::study::{Case, CaseRun, Figures, LoadFacts, Measure, Quantile, Study};
 use plimsoll_core::usage::Usage;
 use plimsoll_core::verdict::{Cause, Verdict};
 
@@ -207,6 +207,20 @@ fn what_is_known_stands_first_and_nothing_known_under_cannot_tell() {
         all += &format!("{found}\n");
     }
     insta::assert_snapshot!(all);
+}
+
+/// At a rate the rates of servers that keep up are the same, whatever the rest.
+#[test]
+fn a_rate_that_is_the_same_does_not_speak_for_times_that_are_open() {
+    let mut contrast = changed([1.0; 5], &[]);
+    let case = &mut contrast.cases[0];
+    for it in [&mut case.headline].into_iter().chain(&mut case.others) {
+        it.comparison.is_alike = it.measure.measure == Measure::Rate;
+    }
+    case.decision = CaseDecision::CannotTell;
+    let found = first_lines(&contrast);
+    assert!(found.starts_with("CAN'T TELL: "), "{found}");
+    assert!(found.contains("rate the same"), "{found}");
 }
 
 /// What else the sides differ in may be the reason of all, so it stands before the tables.

@@ -83,12 +83,19 @@ pub(super) fn case_word(case: &CaseContrast) -> &'static str {
         CaseDecision::Worse => "more CPU",
         CaseDecision::Mixed => "mixed",
         CaseDecision::Alike => "the same",
-        // What is known to be the same does not stand under the other word.
-        CaseDecision::CannotTell if family.iter().any(|it| it.comparison.is_alike) => {
+        // What is known to be the same does not stand under the other word. Two servers that keep
+        // the pace of a schedule have the same rate, however much their times differ.
+        CaseDecision::CannotTell
+            if family.iter().any(|it| it.comparison.is_alike && !is_rate(it.measure.measure)) =>
+        {
             "no difference found"
         }
         CaseDecision::CannotTell => "can't tell",
     }
+}
+
+fn is_rate(measure: Measure) -> bool {
+    matches!(measure, Measure::Rate | Measure::Responses)
 }
 
 /// A value of a measure, with its unit; `-` without a value.
