@@ -3,6 +3,7 @@
 //!
 //! Looks (colours, marks) follow the answer and not the confidence: a server that fails half of the
 //! requests is no good news, however sure that is. The line of confidence has a look of its own.
+//! Where the figures alone are the answer, and it is invalid, they do not look good.
 //! What causes doubt in detail is no part of the answer: `doubts` shows it behind the numbers.
 
 mod failed;
@@ -55,13 +56,22 @@ impl Answer {
             Some(text) => Some((Look::Bad, text)),
             None => failed(result),
         });
-        let mut look = said.iter().map(|(look, _)| *look).max().unwrap_or(Look::Good);
+        let of_figures = match confidence.verdict {
+            Verdict::Invalid => Look::Caution,
+            Verdict::Valid | Verdict::Suspect => Look::Good,
+        };
+        let mut look = said.iter().map(|(look, _)| *look).max().unwrap_or(of_figures);
         if look == Look::Bad && !is_judged_bad(result) {
             look = Look::Caution;
         }
         let mut lines = said.into_iter().map(|(_, text)| text).chain(figures);
         let lead = lines.next().unwrap_or_else(|| "nothing was measured".to_owned());
         Self { look, lead, behind: lines.collect(), confidence }
+    }
+
+    /// All lines but that of confidence.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &str> {
+        [&self.lead].into_iter().chain(&self.behind).map(String::as_str)
     }
 
     /// The line of confidence in words: `suspect · p99 and beyond in doubt: …`.

@@ -86,6 +86,31 @@ impl Gate {
         }
     }
 
+    /// The same for a gate that was decided by a condition with this sign (`<`). A mark that points
+    /// across the limit would speak against what was decided: then the end of the interval that
+    /// decided it is given, `150 ms (at least 120 ms)`.
+    #[must_use]
+    pub fn decided(&self, sign: &str) -> String {
+        let (Some(value), Some(interval)) = (self.value, self.interval) else {
+            return self.measured();
+        };
+        let is_upper_limit = sign.starts_with('<');
+        let is_limit = is_upper_limit || sign.starts_with('>');
+        // What fails an upper limit, and what meets a lower one, is decided by the least.
+        let is_by_least = is_upper_limit != self.pass;
+        let against = if is_by_least { Lean::Lower } else { Lean::Higher };
+        let lean = self.lean(value).filter(|lean| [against, Lean::Either].contains(lean));
+        if self.undecided || !is_limit || lean.is_none() {
+            return self.measured();
+        }
+        let words = self.unit.format(value);
+        match (is_by_least, interval.high) {
+            (true, _) => format!("{words} (at least {})", self.unit.format(interval.low)),
+            (false, Some(high)) => format!("{words} (at most {})", self.unit.format(high)),
+            (false, None) => self.measured(),
+        }
+    }
+
     /// Where the true value may lie, as far as that matters: of what is undecided, anywhere else.
     fn lean(&self, value: f64) -> Option<Lean> {
         let GateInterval { low, high } = self.interval?;
@@ -183,6 +208,34 @@ fn verdict_of(value: f64) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What was decided stands beside the figure that decided it, and not against a mark.
+    #[test]
+    fn no_mark_speaks_against_what_was_decided() {
+        let gate = |pass: bool, low: f64, high: Option<f64>| Gate {
+            value: Some(150_000.0),
+            unit: Unit::Us,
+            pass,
+            interval: Some(GateInterval { low, high }),
+            ..Gate::default()
+        };
+        let (ms, exactly) = (1000.0, 150_000.0);
+        for (sign, gate, want) in [
+            ("<", gate(false, 120.0 * ms, Some(exactly)), "150.0 ms (at least 120.0 ms)"),
+            ("<=", gate(false, 120.0 * ms, None), "150.0 ms (at least 120.0 ms)"),
+            ("<", gate(false, exactly, None), "≥ 150.0 ms"),
+            ("<", gate(true, 0.0, Some(exactly)), "≤ 150.0 ms"),
+            ("<", gate(true, exactly, Some(200.0 * ms)), "150.0 ms (at most 200.0 ms)"),
+            (">", gate(false, 0.0, Some(200.0 * ms)), "150.0 ms (at most 200.0 ms)"),
+            (">", gate(false, 0.0, Some(exactly)), "≤ 150.0 ms"),
+            (">=", gate(true, exactly, None), "≥ 150.0 ms"),
+            (">=", gate(true, 120.0 * ms, None), "150.0 ms (at least 120.0 ms)"),
+            ("==", gate(false, 120.0 * ms, Some(exactly)), "≤ 150.0 ms"),
+            ("<", Gate { undecided: true, ..gate(false, 0.0, None) }, "≈ 150.0 ms"),
+        ] {
+            assert_eq!(gate.decided(sign), want, "{sign} {gate:?}");
+        }
+    }
 
     #[test]
     fn digits_are_grouped_after_rounding() {

@@ -266,11 +266,15 @@ impl CaseRun {
     /// Why figures of the run are in doubt, in a few words each, worst first.
     #[must_use]
     pub fn reasons(&self) -> Vec<&str> {
-        let touching = self.causes.iter().filter(|cause| {
-            cause.verdict > Verdict::Valid || (self.verdict.is_none() && !cause.touches.is_empty())
-        });
+        let is_worse = |cause: &&Cause| cause.verdict > Verdict::Valid;
+        let touches = |cause: &&Cause| !cause.touches.is_empty();
+        let mut causes: Vec<&Cause> = self.causes.iter().filter(is_worse).collect();
+        // Notes touch figures that a report does not lead with, and studies compare those too.
+        if causes.is_empty() || self.verdict.is_none() {
+            causes = self.causes.iter().filter(|it| is_worse(it) || touches(it)).collect();
+        }
         let mut reasons: Vec<&str> = Vec::new();
-        for cause in touching {
+        for cause in causes {
             let words = reason(&cause.code).unwrap_or(&cause.text);
             if !reasons.contains(&words) {
                 reasons.push(words);

@@ -69,7 +69,7 @@ pub(crate) fn excess(gate: &Gate, result: &RunResult) -> f64 {
 
 fn met(gate: &Gate) -> String {
     match apart(&gate.expr) {
-        Some((subject, sign, limit)) => format!("{subject} {} {sign} {limit}", gate.measured()),
+        Some((subject, sign, limit)) => format!("{subject} {} {sign} {limit}", gate.decided(sign)),
         None => format!("{} ({})", gate.expr, gate.measured()),
     }
 }
@@ -78,7 +78,7 @@ fn missed(gate: &Gate) -> String {
     let why = gate.note.as_deref().map(|note| format!(" ({note})")).unwrap_or_default();
     match (apart(&gate.expr), gate.value) {
         (Some((subject, sign, limit)), Some(_)) => {
-            format!("{subject} {} is not {sign} {limit}", gate.measured())
+            format!("{subject} {} is not {sign} {limit}", gate.decided(sign))
         }
         (None, Some(_)) => format!("{} (measured {})", gate.expr, gate.measured()),
         (_, None) => format!("{}: nothing to measure{why}", gate.expr),

@@ -1,8 +1,9 @@
 //! Answers of runs: what leads, how it looks, and that one judgement is made at a time.
 
 use plimsoll_core::Ledger;
+use plimsoll_core::doubt::{Figure, Reach, Touch};
 use plimsoll_core::result::{Gate, Unit};
-use plimsoll_core::verdict::Verdict;
+use plimsoll_core::verdict::{Cause, Verdict};
 
 use super::*;
 use crate::samples;
@@ -45,6 +46,27 @@ fn few_failures_are_said_and_green() {
             (answer.look, answer.lead),
             (look, format!("{failed} of 1 000 failed: 503 x {failed}"),)
         );
+    }
+}
+
+/// A reader of the first line alone takes no figures for good ones that are not.
+#[test]
+fn figures_that_do_not_hold_do_not_look_good() {
+    for (verdict, look) in [
+        (Verdict::Valid, Look::Good),
+        (Verdict::Suspect, Look::Good),
+        (Verdict::Invalid, Look::Caution),
+    ] {
+        let mut result = samples::steady();
+        let causes = [Cause {
+            touches: vec![Touch::either(Figure::Response, Reach::Any)],
+            ..Cause::new(verdict, "paused", "the tester stood still".to_owned())
+        }];
+        result.loader.verdict = verdict;
+        result.loader.causes =
+            causes.into_iter().filter(|cause| cause.verdict > Verdict::Valid).collect();
+        let answer = Answer::of(&result);
+        assert_eq!((answer.confidence.verdict, answer.look), (verdict, look));
     }
 }
 

@@ -5,6 +5,7 @@ use plimsoll_core::comparison::{
 };
 use plimsoll_core::result::Unit;
 use plimsoll_core::study::Measure;
+use plimsoll_core::units::counted;
 
 /// A measure as sentences have it.
 pub(super) fn name(measure: Measure) -> String {
@@ -197,8 +198,9 @@ pub(super) fn reason_words(found: &Comparison) -> Option<String> {
             "one run each does not say how far runs of one server lie apart: repeat {needed} times"
         ),
         Reason::TooFewRepeats => format!(
-            "{} and {} runs that count are too few to tell: it takes {needed} of each",
-            found.base.n, found.new.n
+            "{} on one side and {} on the other count, too few to tell: it takes {needed} of each",
+            counted(found.base.n as u64, "run"),
+            found.new.n
         ),
         Reason::WithinNoise if found.detectable.is_some() => format!(
             "the noise hides differences below {}",

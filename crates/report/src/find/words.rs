@@ -67,8 +67,9 @@ pub(super) fn headline(found: &Document) -> (Verdict, &'static str, String) {
             per_second(rate_rps)
         ),
         None => format!(
-            "{} keeps {met}; above it nothing is settled{}",
+            "{} keeps {met}; above it nothing is settled{}{}",
             per_second(rate_rps),
+            quick_failed(answer, rate_rps),
             limited(answer)
         ),
     };
@@ -81,6 +82,13 @@ pub(super) fn headline(found: &Document) -> (Verdict, &'static str, String) {
     };
     let is_line = answer.ending == Ending::Found && answer.connections_limit.is_none();
     (look, if is_line { "load line" } else { "at least" }, sentence)
+}
+
+/// What a quick probe above the answer came to, which settles nothing.
+fn quick_failed(answer: &Answer, rate_rps: f64) -> String {
+    let failed = answer.quick_failed_rps.filter(|failed_rps| *failed_rps > rate_rps);
+    let words = |rps: f64| format!(" (a quick probe failed at {})", per_second(rps));
+    failed.map(words).unwrap_or_default()
 }
 
 /// What was the limit in the place of the server.
@@ -137,7 +145,8 @@ fn confidence(found: &Document) -> Option<String> {
         let sure = plain_percent(settings.confidence);
         return Some(format!("not {sure} sure: {}", doubt_words(Doubt::StallsUndecided)));
     }
-    let sure = sure(settings.confidence, settings.hold_ns, "at each of these rates", answer.ending);
+    let each = if answer.fails_rps.is_some() { "at each of these rates" } else { "at this rate" };
+    let sure = sure(settings.confidence, settings.hold_ns, each, answer.ending);
     let unseen_s = answer.stalls.iter().map(|it| it.unseen_every_s).max_by(f64::total_cmp);
     let rare = unseen_s.map(|it| format!("; stalls rarer than every {it:.0} s may be unseen"));
     Some(sure + &rare.unwrap_or_default())

@@ -5,6 +5,7 @@ use plimsoll_core::{Histogram, RunResult};
 
 use super::intervals::Interval;
 use crate::Clock;
+use crate::answer::Answer;
 use crate::facts::{
     QUANTILES, Tail, body_bytes, load_words, percent, subject, tester_cores, version_words,
 };
@@ -55,7 +56,8 @@ pub(super) fn quantiles(result: &RunResult, page: &mut String) {
         (clocks[1].name(), Figure),
         ("slower", Figure),
     ];
-    let marks = legend(rows.iter().flatten().map(String::as_str));
+    let answer = Answer::of(result);
+    let marks = legend(rows.iter().flatten().map(String::as_str).chain(answer.lines()));
     let note =
         format!("Slower: how many requests took longer than the value. {}", marks.join("; "));
     Table { caption: "Quantiles", head: &head, rows, note: note.trim_end() }.write(page);

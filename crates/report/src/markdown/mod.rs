@@ -289,7 +289,8 @@ fn latency(result: &RunResult) -> String {
     let [first, second] = clocks.map(Clock::name);
     let mut text = table(&["Latency", first, "slower", second, "slower"], &rows);
     text += "\nSlower: how many requests took longer than the value.";
-    for meaning in legend(rows.iter().flatten().map(String::as_str)) {
+    let answer = Answer::of(result);
+    for meaning in legend(rows.iter().flatten().map(String::as_str).chain(answer.lines())) {
         text += &format!(" {meaning}.");
     }
     text + "\n"

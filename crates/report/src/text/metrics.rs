@@ -25,7 +25,7 @@ pub(super) fn metrics(result: &RunResult, style: Style) -> Vec<String> {
     for note in custom::notes(result) {
         lines.extend(wrap("", "  ", &printable(&note), width));
     }
-    let marks = footnote(&lines, width);
+    let marks = footnote(lines.iter().map(String::as_str), width);
     lines.extend(marks);
     lines
 }

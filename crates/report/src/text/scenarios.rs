@@ -19,6 +19,6 @@ pub(super) fn scenarios(result: &RunResult, style: Style) -> Vec<String> {
     let cells: Vec<Vec<String>> =
         std::iter::once(head).chain(rows.into_iter().map(printable)).collect();
     let mut lines = table(&cells, 1, style.columns());
-    lines.extend(footnote(&lines, style.columns()));
+    lines.extend(footnote(lines.iter().map(String::as_str), style.columns()));
     lines
 }

@@ -7,6 +7,7 @@ use plimsoll_core::{Histogram, RunResult};
 use super::Style;
 use super::table::{beside, fits, labelled, shorten_apart, table, wrap};
 use crate::Clock;
+use crate::answer::Answer;
 use crate::facts::{self, QUANTILES, printable};
 use crate::parts::{self, Row, Step};
 use crate::phases::PhaseRow;
@@ -35,7 +36,8 @@ pub(super) fn times(result: &RunResult, style: Style) -> Vec<String> {
     if !meant.is_empty() {
         lines.extend(wrap("", "", &meant.join("; "), width));
     }
-    let notes = footnote(&lines, width);
+    let answer = Answer::of(result);
+    let notes = footnote(lines.iter().map(String::as_str).chain(answer.lines()), width);
     lines.extend(notes);
     lines
 }
@@ -168,12 +170,13 @@ fn latency(result: &RunResult) -> Vec<String> {
 }
 
 /// What the marks mean, those that are used in the lines, and the column of slower requests.
-pub(super) fn footnote(lines: &[String], width: usize) -> Vec<String> {
+pub(super) fn footnote<'l>(lines: impl Iterator<Item = &'l str>, width: usize) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    if lines.first().is_some_and(|line| line.contains("slower")) {
+    let mut lines = lines.peekable();
+    if lines.peek().is_some_and(|line| line.contains("slower")) {
         notes.push("slower: how many requests took longer".to_owned());
     }
-    notes.extend(legend(lines.iter().map(String::as_str)));
+    notes.extend(legend(lines));
     if notes.is_empty() { notes } else { wrap("", "", &notes.join("; "), width) }
 }
 
