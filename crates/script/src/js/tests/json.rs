@@ -109,7 +109,8 @@ impl Drop for Pages {
 /// A body may end anywhere.
 #[test]
 fn no_text_is_read_beyond_its_end() {
-    let whole = r#" [ {"a":[1.5,-20,"b\n\u00e9é"],"c":{}},{"a":null,"c":true,"d":false,"e":1e5} ] "#;
+    let whole =
+        r#" [ {"a":[1.5,-20,"b\n\u00e9é"],"c":{}},{"a":null,"c":true,"d":false,"e":1e5} ] "#;
     let mut pages = Pages::new();
     let mut machine = MaybeUninit::<ffi::Machine>::zeroed();
     let machine = machine.as_mut_ptr();
