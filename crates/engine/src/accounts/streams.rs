@@ -120,13 +120,19 @@ impl Streams {
 
 impl Flow {
     /// Writes down what the call waited for when it was over at `at_ns`. It was sent at `call_ns`.
-    fn over(self, end: CallEnd, kind: CallKind, [call_ns, at_ns]: [u64; 2], record: &mut Record) {
+    fn over(self, end: CallEnd, script: Script, [call_ns, at_ns]: [u64; 2], record: &mut Record) {
+        // Where each message has one answer, the number of answers is known.
+        let has_all = match script.kind {
+            CallKind::Client => self.received > 0,
+            CallKind::PingPong => self.received >= u64::from(script.messages),
+            _ => false,
+        };
         let waited_ns = |since_ns: u64| at_ns.saturating_sub(since_ns);
         if self.received == 0 && matches!(end, CallEnd::Failed | CallEnd::Lost) {
             record.no_first_message(waited_ns(call_ns));
         }
         // The server may have sent all its messages, and its end is late.
-        if self.received > 0 && end == CallEnd::Lost && kind != CallKind::Client {
+        if self.received > 0 && end == CallEnd::Lost && !has_all {
             record.no_next_message(waited_ns(self.received_ns));
         }
         if self.received < u64::from(self.sent) {
@@ -208,7 +214,7 @@ impl Accounts {
         if end == CallEnd::Met && !streams.has_sent_all(id) {
             record.cut_calls += 1;
         }
-        streams.calls[id.0 as usize].over(end, streams.script.kind, times_ns, record);
+        streams.calls[id.0 as usize].over(end, streams.script, times_ns, record);
     }
 
     /// How a call ended whose response is whole.

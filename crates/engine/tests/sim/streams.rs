@@ -257,6 +257,22 @@ fn messages_that_never_come_count_with_the_time_they_were_waited_for() {
     }
 }
 
+/// Where each message has one answer, nothing is missing once all answers are here.
+#[test]
+fn calls_that_have_all_their_answers_miss_no_message() {
+    let answered = Manners { end: End::Open, ..Manners::new(Answers::Each { after_ns: MS }) };
+    let gaps = Missing { gaps: 24, ..Missing::default() };
+    for (draft, missing) in [(pingpong(9, 24), Missing::default()), (calls("Bidi", 9, 24), gaps)] {
+        let mut draft = Draft { timeout_ns: 50 * MS, ..draft };
+        draft.http2.streams = 1;
+        let told = run(&draft, answered);
+        let Told { sum, streams, .. } = &told;
+        assert_eq!((sum.ledger.timed_out, streams.received.messages), (24, 24 * 9));
+        assert_eq!(streams.missing, missing);
+        assert_eq!(streams.gaps.count(), 24 * 8 + missing.gaps);
+    }
+}
+
 /// A server that never ends is bounded by the end of the run, and nothing of its messages is lost.
 #[test]
 fn what_is_open_at_the_end_has_its_messages() {

@@ -1,6 +1,9 @@
 /*
  * Lists of numbers become typed arrays without an iterator: `new Uint8Array([…])`. QuickJS makes a
  * list of what the iterator gives, one object for each element.
+ *
+ * And the bytes of what has some: QuickJS gives them in three ways, with none for a `DataView`, and
+ * with the length that a view had once for a buffer that was resized.
  */
 
 /* Whether iterators of lists are QuickJS' own: the script has not given them another `next`. */
@@ -51,4 +54,39 @@ static JSValue plimsoll_array_from_iterator(JSContext *ctx, uint32_t *len, JSVal
         return js_dup(object);
     }
     return array_from_iterator(ctx, len, object, method);
+}
+
+/*
+ * Finds the bytes of an `ArrayBuffer`, a typed array or a `DataView`, as far as they reach now. They
+ * stay until something of the script runs. 0 for any other value; -1 with an exception if the buffer
+ * is detached, or the view lies outside of it.
+ */
+int plimsoll_bytes(JSContext *ctx, JSValueConst value, uint8_t **bytes, size_t *len)
+{
+    *bytes = NULL;
+    *len = 0;
+    if (!JS_IsObject(value))
+        return 0;
+    JSObject *object = JS_VALUE_GET_OBJ(value);
+    if (object->class_id == JS_CLASS_ARRAY_BUFFER) {
+        *bytes = JS_GetArrayBuffer(ctx, len, value);
+        return object->u.array_buffer->detached ? -1 : 1;
+    }
+    bool is_data_view = object->class_id == JS_CLASS_DATAVIEW;
+    if (!is_data_view && !is_typed_array(object->class_id))
+        return 0;
+    if (is_data_view ? dataview_is_oob(object) : typed_array_is_oob(object)) {
+        JS_ThrowTypeErrorArrayBufferOOB(ctx);
+        return -1;
+    }
+    if (is_data_view) {
+        JSTypedArray *view = object->u.typed_array;
+        JSArrayBuffer *buffer = view->buffer->u.array_buffer;
+        *bytes = buffer->data + view->offset;
+        *len = view->track_rab ? buffer->byte_length - view->offset : view->length;
+    } else {
+        *bytes = object->u.array.u.ptr;
+        *len = (size_t)object->u.array.count << typed_array_size_log2(object->class_id);
+    }
+    return 1;
 }

@@ -211,6 +211,12 @@ unsafe extern "C" {
         len: usize,
         filename: *const c_char,
     ) -> Raw;
+    pub(super) fn plimsoll_bytes(
+        ctx: *mut Context,
+        value: Raw,
+        bytes: *mut *mut u8,
+        len: *mut usize,
+    ) -> c_int;
     pub(super) fn plimsoll_need_typed_arrays(ctx: *mut Context) -> c_int;
 
     // quickjs.h
@@ -351,16 +357,8 @@ unsafe extern "C" {
     pub(super) fn JS_ThrowPlainError(ctx: *mut Context, format: *const c_char, ...) -> Raw;
 
     pub(super) fn JS_NewArrayBufferCopy(ctx: *mut Context, bytes: *const u8, len: usize) -> Raw;
-    pub(super) fn JS_GetArrayBuffer(ctx: *mut Context, len: *mut usize, value: Raw) -> *mut u8;
     pub(super) fn JS_IsArrayBuffer(value: Raw) -> bool;
     pub(super) fn JS_GetTypedArrayType(value: Raw) -> c_int;
-    pub(super) fn JS_GetTypedArrayBuffer(
-        ctx: *mut Context,
-        value: Raw,
-        offset: *mut usize,
-        len: *mut usize,
-        element: *mut usize,
-    ) -> Raw;
     pub(super) fn JS_NewUint8ArrayCopy(ctx: *mut Context, bytes: *const u8, len: usize) -> Raw;
 
     pub(super) fn JS_NewPromiseCapability(ctx: *mut Context, resolving: *mut Raw) -> Raw;

@@ -42,10 +42,12 @@ static bool json_passes(struct json *json, uint8_t character)
 /* Passes a string of ASCII without escapes, and gives its length without quotes; -1 for any other. */
 static int json_string(struct json *json, const uint8_t **start)
 {
+    if (*json->at != '"')
+        return -1;
     const uint8_t *at = json->at + 1;
     while (*at >= ' ' && *at < 0x80 && *at != '"' && *at != '\\')
         at++;
-    if (*json->at != '"' || *at != '"' || at - json->at > INT32_MAX / 4)
+    if (*at != '"' || at - json->at > INT32_MAX / 4)
         return -1;
     *start = json->at + 1;
     json->at = at + 1;

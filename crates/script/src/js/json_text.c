@@ -18,6 +18,13 @@ struct json_text {
 
 static bool text_of_value(struct json_text *json, JSValueConst value, int depth);
 
+/* QuickJS' own function must not be called with no bytes once memory has run out. */
+static void text_of_bytes(StringBuffer *text, const void *bytes, int len)
+{
+    if (len > 0)
+        string_buffer_write8(text, bytes, len);
+}
+
 static void text_of_character(StringBuffer *text, uint8_t character)
 {
     static const char letters[] = "\bb\ff\nn\rr\tt\"\"\\\\";
@@ -30,7 +37,7 @@ static void text_of_character(StringBuffer *text, uint8_t character)
     }
     char escaped[8];
     snprintf(escaped, sizeof(escaped), "\\u%04x", character);
-    string_buffer_write8(text, (const uint8_t *)escaped, 6);
+    text_of_bytes(text, escaped, 6);
 }
 
 /* A string of Latin-1, in quotes. */
@@ -41,11 +48,11 @@ static void text_of_string(StringBuffer *text, const uint8_t *string, int len)
     for (int i = 0; i < len; i++) {
         if (string[i] >= ' ' && string[i] != '"' && string[i] != '\\')
             continue;
-        string_buffer_write8(text, string + start, i - start);
+        text_of_bytes(text, string + start, i - start);
         text_of_character(text, string[i]);
         start = i + 1;
     }
-    string_buffer_write8(text, string + start, len - start);
+    text_of_bytes(text, string + start, len - start);
     string_buffer_putc8(text, '"');
 }
 
@@ -74,14 +81,14 @@ static bool text_of_decimal(StringBuffer *text, double number)
         digits[len++] = '.';
     for (int place = 100; rest > 0; rest %= place, place /= 10)
         digits[len++] = '0' + rest / place;
-    string_buffer_write8(text, (const uint8_t *)digits, len);
+    text_of_bytes(text, digits, len);
     return true;
 }
 
 static void text_of_number(StringBuffer *text, double number)
 {
     if (!isfinite(number)) {
-        string_buffer_write8(text, (const uint8_t *)"null", 4);
+        text_of_bytes(text, "null", 4);
         return;
     }
     if (text_of_decimal(text, number))
@@ -89,7 +96,7 @@ static void text_of_number(StringBuffer *text, double number)
     char digits[128];
     JSDTOATempMem room;
     int len = js_dtoa(digits, number, 10, 0, JS_DTOA_FORMAT_FREE, &room);
-    string_buffer_write8(text, (const uint8_t *)digits, len);
+    text_of_bytes(text, digits, len);
 }
 
 /* Whether no prototype has `toJSON`. The last one that had none is remembered. */
@@ -171,22 +178,23 @@ static bool text_of_value(struct json_text *json, JSValueConst value, int depth)
 {
     StringBuffer *text = &json->text;
     char digits[16];
-    if (depth >= JSON_DEPTH_MAX || js_check_stack_overflow(json->ctx->rt, 0))
+    if (text->error_status || depth >= JSON_DEPTH_MAX ||
+        js_check_stack_overflow(json->ctx->rt, 0))
         return false;
     switch (JS_VALUE_GET_NORM_TAG(value)) {
     case JS_TAG_INT:
-        string_buffer_write8(text, (const uint8_t *)digits, i32toa(digits, JS_VALUE_GET_INT(value)));
+        text_of_bytes(text, digits, i32toa(digits, JS_VALUE_GET_INT(value)));
         return true;
     case JS_TAG_FLOAT64:
         text_of_number(text, JS_VALUE_GET_FLOAT64(value));
         return true;
     case JS_TAG_BOOL: {
         const char *word = JS_VALUE_GET_BOOL(value) ? "true" : "false";
-        string_buffer_write8(text, (const uint8_t *)word, strlen(word));
+        text_of_bytes(text, word, strlen(word));
         return true;
     }
     case JS_TAG_NULL:
-        string_buffer_write8(text, (const uint8_t *)"null", 4);
+        text_of_bytes(text, "null", 4);
         return true;
     case JS_TAG_STRING: {
         JSString *string = JS_VALUE_GET_STRING(value);
@@ -198,6 +206,8 @@ static bool text_of_value(struct json_text *json, JSValueConst value, int depth)
         /* fall through */
     case JS_TAG_STRING_ROPE: {
         JSValue quoted = JS_ToQuotedString(json->ctx, value);
+        if (JS_IsException(quoted))
+            string_buffer_set_error(text);
         return !JS_IsException(quoted) && !string_buffer_concat_value_free(text, quoted);
     }
     case JS_TAG_OBJECT: {
@@ -217,10 +227,10 @@ static JSValue (js_json_stringify)(JSContext *ctx, JSValueConst this, int argc, 
     if (JS_IsObject(argv[0]) && JS_IsUndefined(argv[1]) && JS_IsUndefined(argv[2])) {
         struct json_text json = { .ctx = ctx };
         string_buffer_init(ctx, &json.text, 0);
-        if (text_of_value(&json, argv[0], 0) && !json.text.error_status)
+        /* Without memory that is an exception, which QuickJS' own function would only repeat. */
+        if (text_of_value(&json, argv[0], 0) || json.text.error_status)
             return string_buffer_end(&json.text);
         string_buffer_free(&json.text);
-        JS_FreeValue(ctx, JS_GetException(ctx));
     }
     return quickjs_json_stringify(ctx, this, argc, argv);
 }

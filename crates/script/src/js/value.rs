@@ -165,6 +165,11 @@ impl<'js> Value<'js> {
         self.raw.tag == ffi::TAG_SYMBOL
     }
 
+    pub(super) fn is_array_buffer(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { ffi::JS_IsArrayBuffer(self.raw) }
+    }
+
     pub(super) fn is_typed_array(&self) -> bool {
         self.typed_array_type().is_some()
     }
@@ -444,7 +449,8 @@ impl<'js> Value<'js> {
     }
 
     /// Hands on the bytes of an `ArrayBuffer`, a typed array or a `DataView`; `None` if it is none
-    /// of these. They must not be kept.
+    /// of these. They must not be kept. A buffer that is detached is an exception, as is a view that
+    /// lies outside of its buffer.
     pub(super) fn with_bytes<R>(&self, with: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Thrown> {
         self.with_bytes_mut(|bytes| with(bytes))
     }
@@ -454,26 +460,16 @@ impl<'js> Value<'js> {
         &self,
         with: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<Option<R>, Thrown> {
-        let context = self.context;
-        // SAFETY: context and value are alive; so below. Nothing of the script runs in between, so
-        // the bytes stay where they are.
+        let (mut bytes, mut len) = (ptr::null_mut(), 0);
+        // SAFETY: context and value are alive. Nothing of the script runs in between, so the bytes
+        // stay where they are.
         unsafe {
-            if ffi::JS_IsArrayBuffer(self.raw) {
-                let mut len = 0;
-                let bytes = ffi::JS_GetArrayBuffer(context.raw(), &raw mut len, self.raw);
-                return Ok(Some(with(slice(bytes, len))));
+            let (raw, bytes_out, len_out) = (self.context.raw(), &raw mut bytes, &raw mut len);
+            match ffi::plimsoll_bytes(raw, self.raw, bytes_out, len_out) {
+                0 => Ok(None),
+                found if found > 0 => Ok(Some(with(slice(bytes, len)))),
+                _ => Err(Thrown),
             }
-            if ffi::JS_GetTypedArrayType(self.raw) < 0 {
-                return Ok(None);
-            }
-            let (mut offset, mut length, mut element) = (0, 0, 0);
-            let (o, l, e) = (&raw mut offset, &raw mut length, &raw mut element);
-            let buffer =
-                context.own(ffi::JS_GetTypedArrayBuffer(context.raw(), self.raw, o, l, e))?;
-            let mut len = 0;
-            let bytes = ffi::JS_GetArrayBuffer(context.raw(), &raw mut len, buffer.raw);
-            let whole = slice(bytes, len);
-            Ok(Some(with(whole.get_mut(offset..offset + length).unwrap_or_default())))
         }
     }
 

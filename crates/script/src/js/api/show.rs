@@ -95,7 +95,12 @@ impl Shown {
             let _ = write!(self.text, "({}) ", value.length()?);
             return self.array(value);
         }
-        if value.with_bytes(|bytes| self.buffer(bytes))?.is_some() {
+        if value.is_array_buffer() {
+            if value.with_bytes(|bytes| self.buffer(bytes)).is_err() {
+                // It is detached. To show it is no mistake.
+                drop(value.context().exception());
+                self.buffer(&[]);
+            }
             return Ok(());
         }
         let mut count = 0;

@@ -53,7 +53,7 @@ class WebSocket {
   #protocol = '';
   #extensions = '';
   #binaryType = 'blob';
-  // The code and the reason of a close() that came before the socket was open.
+  // The code and the reason of close().
   #closing = null;
   // By event, where there is a handler.
   #handlers = { __proto__: null };
@@ -137,23 +137,24 @@ class WebSocket {
   }
 
   close(code, reason) {
-    const number = code === undefined ? NORMAL : Math.trunc(Number(code));
+    if (this.#state === CLOSING || this.#state === CLOSED) return;
+    // k6 takes what is not a number as no code at all.
+    const number = Math.trunc(Number(code)) || NORMAL;
     if (number !== NORMAL && !(number >= 3000 && number <= 4999)) {
       throw new Error(
         "InvalidAccessError: Failed to execute 'close' on 'WebSocket': The close code must be " +
-          `either 1000, or between 3000 and 4999. ${code} is neither`,
+          `either 1000, or between 3000 and 4999. ${number} is neither`,
       );
     }
-    const why = reason === undefined ? '' : String(reason);
+    const why = reason == null ? '' : String(reason);
     if (isLong(why)) {
       throw new Error(
         "SyntaxError: Failed to execute 'close' on 'WebSocket': The message must not be greater " +
           `than ${REASON_BYTES_MAX} bytes`,
       );
     }
-    if (this.#state === CONNECTING) this.#closing = [number, why];
-    else if (this.#state === OPEN) close(this.#number, number, why);
-    else return;
+    this.#closing = [number, why];
+    if (this.#state === OPEN) close(this.#number, number, why);
     this.#state = CLOSING;
   }
 
@@ -166,13 +167,20 @@ class WebSocket {
     try {
       handle.call(this, news);
     } catch (error) {
-      if (this.#state !== CLOSED) {
-        this.#state = CLOSED;
-        release(this.#number);
-        this.#fire('error', { error: String(error) });
-        this.#fire('close', { reason: '' });
-      }
+      if (this.#state !== CLOSED) this.#fail(error);
       throw error;
+    }
+  }
+
+  #fail(error) {
+    this.#state = CLOSED;
+    release(this.#number);
+    const code = this.#closing === null ? {} : { code: this.#closing[0] };
+    try {
+      this.#fire('error', { error: String(error) });
+      this.#fire('close', { ...code, reason: '' });
+    } catch {
+      // The iteration fails with the exception that came first: it is the cause.
     }
   }
 
@@ -239,10 +247,10 @@ class WebSocket {
           return this.#handlers[event]?.own ?? null;
         },
         set(handler) {
-          if (handler !== null && typeof handler !== 'function') {
+          if (handler != null && typeof handler !== 'function') {
             throw new Error(`a value for 'on${event}' should be callable`);
           }
-          this.#handlersOf(event).own = handler;
+          this.#handlersOf(event).own = handler ?? null;
         },
       });
     }

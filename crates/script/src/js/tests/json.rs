@@ -1,6 +1,10 @@
 //! JSON, and lists of numbers: read and written without detours where they are plain, and always as
 //! QuickJS' own functions read and write them.
 
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+use std::ptr;
+
 use super::*;
 
 #[test]
@@ -59,6 +63,70 @@ fn bodies_are_read_as_json_parse_reads_them() {
         let mut vu = host.vu(1);
         host.iterate(&mut vu);
         assert_eq!(host.trace.last().map(String::as_str), Some("Info same"), "{text}");
+    }
+}
+
+/// Two pages, of which the second can't be read.
+struct Pages {
+    start: *mut u8,
+    page_bytes: usize,
+}
+
+impl Pages {
+    fn new() -> Self {
+        // SAFETY: a new mapping, of which the second half is closed before anyone knows of it.
+        unsafe {
+            let page_bytes = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap();
+            let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);
+            let flags = flags | libc::MAP_ANONYMOUS;
+            let start = libc::mmap(ptr::null_mut(), 2 * page_bytes, access, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            let start = start.cast::<u8>();
+            assert_eq!(libc::mprotect(start.add(page_bytes).cast(), page_bytes, 0), 0);
+            Self { start, page_bytes }
+        }
+    }
+
+    /// The text, so that its NUL is the last byte that can be read.
+    fn put(&mut self, text: &str) -> *const c_char {
+        // SAFETY: the first page has room for it.
+        unsafe {
+            let start = self.start.add(self.page_bytes - text.len() - 1);
+            ptr::copy_nonoverlapping(text.as_ptr(), start, text.len());
+            *start.add(text.len()) = 0;
+            start.cast()
+        }
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: they are this value's own.
+        unsafe { libc::munmap(self.start.cast(), 2 * self.page_bytes) };
+    }
+}
+
+/// A body may end anywhere.
+#[test]
+fn no_text_is_read_beyond_its_end() {
+    let whole =
+        r#" [ {"a":[1.5,-20,"b\n\u00e9é"],"c":{}},{"a":null,"c":true,"d":false,"e":1e5} ] "#;
+    let mut pages = Pages::new();
+    let mut machine = MaybeUninit::<ffi::Machine>::zeroed();
+    let machine = machine.as_mut_ptr();
+    // SAFETY: the machine is zeroed and stays where it is, and each text has its NUL.
+    unsafe {
+        assert_eq!(ffi::plimsoll_open(machine, 256 << 10, ptr::null_mut()), 0);
+        let context = (*machine).context;
+        for (end, _) in whole.char_indices() {
+            let text = pages.put(&whole[..end]);
+            let value = ffi::plimsoll_parse_json(context, text, end, c"body".as_ptr());
+            let is_whole = end + 1 == whole.len();
+            assert_eq!(value.tag == ffi::TAG_OBJECT, is_whole, "{}", &whole[..end]);
+            ffi::JS_FreeValue(context, value);
+            ffi::JS_FreeValue(context, ffi::JS_GetException(context));
+        }
+        ffi::plimsoll_close(machine);
     }
 }
 

@@ -80,6 +80,11 @@ fn one_that_needs_too_much_memory_fails_and_goes_on() {
         "'x'.repeat(1 << 29) + 'y';",
         "new ArrayBuffer(1 << 30);",
         "JSON.parse('[' + '{\"a\":[1,2,3]},'.repeat(2e6) + '1]');",
+        // The text is over the limit before all of the value is written: what comes behind may be
+        // empty, and may be more than a lifetime has room for.
+        "const x = 'x'.repeat(1 << 20); JSON.stringify([...Array(40).fill(x), '', '\\n', { '': 1 }]);",
+        "let d = []; for (let n = 0; n < 30; n++) d = Array(9).fill(d); JSON.stringify(d);",
+        "let d = { a: '' }; for (let n = 0; n < 30; n++) d = { d, e: d, f: d }; JSON.stringify(d);",
         "Array.from({ length: 1e9 }, () => ({}));",
     ] {
         let text = format!(

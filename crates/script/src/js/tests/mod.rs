@@ -2,6 +2,7 @@
 
 mod apis;
 mod basics;
+mod bytes;
 mod cancelled;
 mod exports;
 mod files;

@@ -313,7 +313,8 @@ fn every_event_of_a_socket_comes_once_and_in_order() {
         w.onopen = (e) => {
           log('own', w.protocol, e.target === w, typeof e.timestamp);
           w.send('x'); w.send(new Uint8Array([65])); w.send(new Uint8Array([66]).buffer);
-          w.send(new Blob(['C'])); w.ping(); log('queued', w.bufferedAmount); };
+          w.send(new Blob(['C'])); w.send(new DataView(new Uint8Array([67, 68]).buffer, 1));
+          w.ping(); log('queued', w.bufferedAmount); };
         setTimeout(() => log('timer'), 1);";
     let want = "connect 0 ws://a/b
         0 ws://a/b blob
@@ -322,8 +323,9 @@ fn every_event_of_a_socket_comes_once_and_in_order() {
         0 sends Binary A
         0 sends Binary B
         0 sends Binary C
+        0 sends Binary D
         0 sends Ping
-        queued 4
+        queued 5
         w open 1
         w message 1 one
         w message 1 [object Blob]
@@ -346,6 +348,59 @@ fn sockets_end_as_in_k6() {
             &[&[Opens(""), Says("late"), Closes(1000, "")][..]][..],
             "0 sends Close(4001, \"why\")\n2\nInvalidStateError\nw open 2\n\
              w close 3 1000\nComplete",
+        ),
+        // Once it is closed, no code is wrong; no code at all is the usual one, as is no number.
+        (
+            "const w = open('w'); w.onopen = () => { w.close(); w.close(1); }; \
+             w.onclose = () => w.close(1);",
+            &[&[Opens(""), Closes(1000, "")]],
+            "0 sends Close(1000, \"\")\nw open 2\nw close 3 1000\nComplete",
+        ),
+        (
+            "for (const code of [0, null, NaN, 'x', '1000', 1000.7]) { const w = open('w'); \
+             w.onopen = () => w.close(code, null); }",
+            &[
+                &[Opens(""), Closes(1000, "")],
+                &[Opens(""), Closes(1000, "")],
+                &[Opens(""), Closes(1000, "")],
+                &[Opens(""), Closes(1000, "")],
+                &[Opens(""), Closes(1000, "")],
+                &[Opens(""), Closes(1000, "")],
+            ],
+            "connect 1 ws://a/b\nconnect 2 ws://a/b\nconnect 3 ws://a/b\nconnect 4 ws://a/b\n\
+             connect 5 ws://a/b\n\
+             0 sends Close(1000, \"\")\nw open 2\nw close 3 1000\n\
+             1 sends Close(1000, \"\")\nw open 2\nw close 3 1000\n\
+             2 sends Close(1000, \"\")\nw open 2\nw close 3 1000\n\
+             3 sends Close(1000, \"\")\nw open 2\nw close 3 1000\n\
+             4 sends Close(1000, \"\")\nw open 2\nw close 3 1000\n\
+             5 sends Close(1000, \"\")\nw open 2\nw close 3 1000\nComplete",
+        ),
+        // A handler that is set to nothing is none.
+        (
+            "const w = new WebSocket('ws://a/b'); w.onopen = () => log('never'); \
+             w.onopen = undefined; log(w.onopen); w.onclose = () => log('closed');",
+            &[&[Opens(""), Closes(1000, "")]],
+            "null\nclosed\nComplete",
+        ),
+        // The exception that ends a socket is the iteration's, whatever handlers of the end do.
+        (
+            "const w = open('w'); w.onmessage = () => { w.close(3000); throw new Error('oh'); }; \
+             w.onclose = () => { throw new Error('another'); };",
+            &[&[Opens(""), Says("a")]],
+            "w open 1\n0 sends Close(3000, \"\")\nrelease 0\nw error 3 Error: oh\nFailed oh",
+        ),
+        (
+            "const w = open('w'); w.onmessage = () => { w.close(3000); throw new Error('oh'); };",
+            &[&[Opens(""), Says("a")]],
+            "w open 1\n0 sends Close(3000, \"\")\nrelease 0\nw error 3 Error: oh\n\
+             w close 3 3000\nFailed oh",
+        ),
+        (
+            "const w = open('w'); w.onmessage = () => { throw new Error('oh'); }; \
+             w.onerror = () => { throw new Error('another'); };",
+            &[&[Opens(""), Says("a")]],
+            "w open 1\nrelease 0\nFailed oh",
         ),
         // One that is closed before it is open is never open.
         (
