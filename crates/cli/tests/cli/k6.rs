@@ -3,6 +3,7 @@
 
 mod ends;
 mod exit_codes;
+mod labels;
 mod pressure;
 mod proxies;
 mod receivers;

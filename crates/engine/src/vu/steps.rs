@@ -24,6 +24,7 @@ impl User {
             iteration: self.iterations,
             group: self.groups.last().map(|(group, _)| *group),
             tags: self.vu.tags(),
+            metadata: self.vu.metadata(),
         }
     }
 }
@@ -329,6 +330,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             requests_cut_off,
         };
         let actor = known.actor();
+        let role = actor.scenario;
         known.iterations += 1;
         known.doing = Doing::Nothing;
         let (tally, place) = self.books.at(actor, now_ns);
@@ -341,7 +343,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         if !self.cast.network.keeps_connections {
             self.net.close_all(user);
         }
-        let Some(role) = actor.scenario else { return };
+        let Some(role) = role else { return };
         let progress = &self.stage.controls.progress[role as usize];
         progress.ended.fetch_add(1, Ordering::Relaxed);
         if is_cut_off {

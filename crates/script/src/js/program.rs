@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use plimsoll_core::metric::Registry;
 use thiserror::Error;
@@ -150,8 +149,6 @@ pub(super) struct Shared {
     /// The names that the first virtual user had in the end.
     pub names: std::sync::OnceLock<Names>,
     pub checks: plimsoll_core::metric::MetricId,
-    /// Whether a virtual user has told that metadata are in no output.
-    pub has_warned_of_metadata: AtomicBool,
 }
 
 /// What the script exports.
@@ -193,9 +190,7 @@ impl Program {
         let read = move |path: &str| if path == own { Ok(text.clone()) } else { read(path) };
         let store = Store::new(registry, Box::new(read));
         let (exports, names) = (std::sync::OnceLock::new(), std::sync::OnceLock::new());
-        let has_warned_of_metadata = AtomicBool::new(false);
-        let shared =
-            Shared { settings, store, main, exports, names, checks, has_warned_of_metadata };
+        let shared = Shared { settings, store, main, exports, names, checks };
         let program = Self(Arc::new(shared));
         let mut vu = program.spawn(&Rc::new(Worker::new()), 0)?;
         let mut step = vu.begin(Task::Evaluate, now_ns);

@@ -22,6 +22,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::api::http::Request;
+use super::api::metadata::Metadata;
 use super::api::sockets::{Dial, Outgoing};
 use super::api::{self, console};
 use super::errors;
@@ -243,6 +244,18 @@ impl Vu {
     #[must_use]
     pub fn tags(&self) -> Option<u32> {
         api::tags::own_number(&self.inner)
+    }
+
+    /// What the script has set in `exec.vu.metrics.metadata`; `None` without any.
+    #[must_use]
+    pub fn metadata(&self) -> Option<Metadata> {
+        self.inner.metadata.borrow().clone()
+    }
+
+    /// Forgets the tags and the metadata that the script has set: they do not outlive a scenario.
+    pub fn forget_labels(&mut self) {
+        self.inner.tags.borrow_mut().clear();
+        *self.inner.metadata.borrow_mut() = None;
     }
 
     /// Whether the script has called `exec.test.fail()`. Asked once, it is forgotten.
