@@ -11,6 +11,7 @@ mod rest;
 mod signals;
 mod sources;
 mod summaries;
+mod told;
 #[cfg(target_os = "linux")]
 mod unwritable;
 

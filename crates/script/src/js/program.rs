@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use plimsoll_core::metric::Registry;
 use thiserror::Error;
@@ -149,6 +150,8 @@ pub(super) struct Shared {
     /// The names that the first virtual user had in the end.
     pub names: std::sync::OnceLock<Names>,
     pub checks: plimsoll_core::metric::MetricId,
+    /// Whether a call of `http` with too many arguments was warned of.
+    pub has_warned_of_arguments: AtomicBool,
 }
 
 /// What the script exports.
@@ -190,7 +193,9 @@ impl Program {
         let read = move |path: &str| if path == own { Ok(text.clone()) } else { read(path) };
         let store = Store::new(registry, Box::new(read));
         let (exports, names) = (std::sync::OnceLock::new(), std::sync::OnceLock::new());
-        let shared = Shared { settings, store, main, exports, names, checks };
+        let has_warned_of_arguments = AtomicBool::new(false);
+        let shared =
+            Shared { settings, store, main, exports, names, checks, has_warned_of_arguments };
         let program = Self(Arc::new(shared));
         let mut vu = program.spawn(&Rc::new(Worker::new()), 0)?;
         let mut step = vu.begin(Task::Evaluate, now_ns);
