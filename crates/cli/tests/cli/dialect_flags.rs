@@ -91,8 +91,8 @@ fn each_flag_of_a_help_is_in_the_table() {
     }
 }
 
-/// What is the same for all rows: `HOST:PORT` of a server that also speaks gRPC, the URL of one over
-/// TLS, and the certificate of that.
+/// What is the same for all rows: `HOST:PORT` of a server that also speaks gRPC, the URL of one
+/// over TLS, and the certificate of that.
 struct World {
     grpc: String,
     secure: String,
