@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use plimsoll_io::Driver;
-use plimsoll_script::js::{Ending, Reply, Step, Task};
+use plimsoll_script::js::{Ending, Level, Reply, Step, Task};
 
 use super::books::Actor;
 use super::run::VuError;
@@ -292,6 +292,10 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         let wall_ns = self.books.wall_ns(self.now_ns);
         let known = &mut self.users[user as usize];
         known.task = None;
+        if let Some(line) = known.vu.farewell_to_timers() {
+            let (tally, place) = self.books.at(known.actor(), self.now_ns);
+            tally.note(&place, Level::Warn, &line);
+        }
         known.vu.cancel(wall_ns);
         drop(known.vu.error());
         self.conclude(user, Outcome::Interrupted);

@@ -246,6 +246,13 @@ impl Vu {
         api::tags::own_number(&self.inner)
     }
 
+    /// What there is to tell of the script's timers if its iteration is interrupted now; `None` if
+    /// it has none.
+    #[must_use]
+    pub fn farewell_to_timers(&self) -> Option<String> {
+        self.inner.timers.borrow().farewell()
+    }
+
     /// What the script has set in `exec.vu.metrics.metadata`; `None` without any.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata> {

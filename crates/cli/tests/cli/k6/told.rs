@@ -26,6 +26,20 @@ fn a_script_is_warned_about_what_has_no_effect() {
             "import { WebSocket } from 'k6/websockets'; export default function () {}".to_owned(),
             &[],
         ),
+        (
+            "export const options = { scenarios: { a: { executor: 'constant-vus', vus: 1,
+                 duration: '1s', gracefulStop: '0s' } } };
+             export default function () {
+                 setInterval(() => {}, 300000); setTimeout(() => {}, 200000);
+                 clearTimeout(setTimeout(() => {}, 1)); setTimeout(() => {}, 250000);
+             }"
+            .to_owned(),
+            &[
+                "setTimeout 2 and 2 other timers stopped: the iteration was interrupted",
+                "no iteration has completed: give the test more time",
+            ],
+        ),
+        ("export default function () { setTimeout(() => {}, 10); }".to_owned(), &[]),
     ] {
         let head = "import http from 'k6/http'; const url = `${__ENV.BASE}/status/200`;";
         let world = World::new(&format!("{head} {script}"));
