@@ -36,6 +36,7 @@ pub mod grpc;
 pub mod http;
 mod inner;
 mod jar;
+mod labels;
 mod library;
 mod modules;
 mod names;

@@ -22,7 +22,6 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::api::http::Request;
-use super::api::metadata::Metadata;
 use super::api::sockets::{Dial, Outgoing};
 use super::api::{self, console};
 use super::errors;
@@ -82,7 +81,7 @@ pub(super) enum Wake {
 /// A virtual user.
 pub struct Vu {
     coroutine: Coroutine<Wake, Step, ()>,
-    inner: Rc<Inner>,
+    pub(super) inner: Rc<Inner>,
     /// Whether a task is going on.
     is_busy: bool,
 }
@@ -239,30 +238,11 @@ impl Vu {
         *self.inner.environment.borrow_mut() = Some(over.to_vec());
     }
 
-    /// The number of the tags that the script has set in `exec.vu.metrics.tags`; `None` without
-    /// any. Those of a call, and so of a request or a sample, have them already.
-    #[must_use]
-    pub fn tags(&self) -> Option<u32> {
-        api::tags::own_number(&self.inner)
-    }
-
     /// What there is to tell of the script's timers if its iteration is interrupted now; `None` if
     /// it has none.
     #[must_use]
     pub fn farewell_to_timers(&self) -> Option<String> {
         self.inner.timers.borrow().farewell()
-    }
-
-    /// What the script has set in `exec.vu.metrics.metadata`; `None` without any.
-    #[must_use]
-    pub fn metadata(&self) -> Option<Metadata> {
-        self.inner.metadata.borrow().clone()
-    }
-
-    /// Forgets the tags and the metadata that the script has set: they do not outlive a scenario.
-    pub fn forget_labels(&mut self) {
-        self.inner.tags.borrow_mut().clear();
-        *self.inner.metadata.borrow_mut() = None;
     }
 
     /// Whether the script has called `exec.test.fail()`. Asked once, it is forgotten.
