@@ -319,7 +319,8 @@ impl Writer {
     }
 
     fn write(&mut self, point: &Point) -> io::Result<()> {
-        let metadata = self.metadata(point);
+        let whose = self.whose(point);
+        let metadata = metadata(point, &whose);
         let metric = self.registry.get(point.metric);
         let sample = Sample {
             metric: &metric.name,
@@ -330,7 +331,8 @@ impl Writer {
         };
         for Output { to, .. } in &mut self.outputs {
             match to {
-                To::Receiver(fed) => fed.add(point, metric, &metadata),
+                // A receiver would keep a series for each trace: it gets no such metadata.
+                To::Receiver(fed) => fed.add(point, metric, &whose),
                 To::File(Form::Json(named, lines), place) => {
                     if named.insert(point.metric) {
                         let line = metric_line(point.metric, &self.registry, &self.thresholds);
@@ -344,7 +346,8 @@ impl Writer {
         Ok(())
     }
 
-    fn metadata(&self, point: &Point) -> TagSet {
+    /// The VU and its iteration, if the test asks for them.
+    fn whose(&self, point: &Point) -> TagSet {
         let all = [(SystemTag::Vu, point.vu), (SystemTag::Iter, point.iteration)];
         let set = all.iter().filter(|(tag, _)| self.tags.has(*tag));
         let text = |(tag, number): &(SystemTag, Option<u64>)| {
@@ -353,4 +356,11 @@ impl Writer {
         let texts: Vec<(&str, String)> = set.filter_map(text).collect();
         TagSet::of(texts.iter().map(|(name, text)| (*name, text.as_str())))
     }
+}
+
+/// What files have of a sample beside its tags: what the script says goes before what is known.
+fn metadata(point: &Point, whose: &TagSet) -> TagSet {
+    let own = point.metadata.iter().flat_map(|all| all.iter());
+    let own = own.map(|(name, text)| (&**name, &**text));
+    TagSet::of(whose.iter().chain(own))
 }

@@ -3,6 +3,7 @@
 
 mod ends;
 mod exit_codes;
+mod labels;
 mod pressure;
 mod proxies;
 mod receivers;
@@ -10,6 +11,7 @@ mod rest;
 mod signals;
 mod sources;
 mod summaries;
+mod told;
 #[cfg(target_os = "linux")]
 mod unwritable;
 

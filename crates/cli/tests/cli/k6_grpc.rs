@@ -200,8 +200,9 @@ fn streams_of_every_kind_are_told_and_counted() {
     assert!(both.contains(&error) && data == 2 && ends == 2, "{both:?}");
     let out = of("StreamingOutputCall");
     assert!(out.contains(&"data number \"AA==\"") && out.contains(&"data number \"AAA=\""));
-    let late = "error {\"code\":4,\"message\":\"context deadline exceeded\",\"details\":[]}";
-    assert_eq!(out.iter().filter(|line| **line == late).count(), 1, "{out:?}");
+    // The server looks at the same clock, and may be the first to say so, without a message.
+    let is_late = |line: &&&str| line.starts_with("error {\"code\":4,\"message\":\"");
+    assert_eq!(out.iter().filter(is_late).count(), 1, "{out:?}");
     let want = [
         ("grpc_req_duration FullDuplexCall 0", 2),
         ("grpc_req_duration FullDuplexCall 9", 1),

@@ -8,6 +8,7 @@ mod compare;
 #[cfg(target_os = "linux")]
 mod conformance;
 mod control;
+mod dialect_flags;
 mod dialects;
 mod docs;
 mod doctor;

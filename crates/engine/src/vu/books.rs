@@ -16,13 +16,14 @@ pub(super) struct Books<T> {
 }
 
 /// Who does something.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Actor {
     pub scenario: Option<u32>,
     pub vu: u64,
     pub iteration: u64,
     pub group: Option<u32>,
     pub tags: Option<u32>,
+    pub metadata: Option<js::Metadata>,
 }
 
 impl<T: Tally> Books<T> {
@@ -34,9 +35,9 @@ impl<T: Tally> Books<T> {
     /// The tally, and where something happens that is to be told to it.
     pub(super) fn at(&mut self, actor: Actor, at_ns: u64) -> (&mut T, Place<'_>) {
         let wall_ns = self.wall_ns(at_ns);
-        let Actor { scenario, vu, iteration, group, tags } = actor;
+        let Actor { scenario, vu, iteration, group, tags, metadata } = actor;
         let names = &self.names;
-        let place = Place { scenario, vu, iteration, group, tags, wall_ns, at_ns, names };
+        let place = Place { scenario, vu, iteration, group, tags, metadata, wall_ns, at_ns, names };
         (&mut self.tally, place)
     }
 }

@@ -36,6 +36,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             known.vu.set_data(self.stage.controls.setup_data());
         }
         known.vu.set_environment(&scene.role.env);
+        known.vu.forget_labels();
         known.engaged = Some(Engaged { role, slot, begun: 0, leaves_by_ns: None, facts });
         let progress = &self.stage.controls.progress[role as usize];
         progress.vus.fetch_add(1, Ordering::Relaxed);

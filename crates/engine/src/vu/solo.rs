@@ -195,8 +195,10 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         let (sent_bytes, received_bytes) = self.net.take_bytes(0);
         let requests_cut_off = self.requests_cut_off;
         let ended = TaskEnded { sent_bytes, received_bytes, requests_cut_off };
-        let tags = self.users[0].vu.tags();
-        let (tally, place) = self.books.at(Actor { tags, ..Actor::default() }, self.now_ns);
+        let vu = &self.users[0].vu;
+        let (tags, metadata) = (vu.tags(), vu.metadata());
+        let actor = Actor { tags, metadata, ..Actor::default() };
+        let (tally, place) = self.books.at(actor, self.now_ns);
         tally.task(&place, &ended);
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use plimsoll_io::Driver;
-use plimsoll_script::js::{Ending, Reply, Step, Task};
+use plimsoll_script::js::{Ending, Level, Reply, Step, Task};
 
 use super::books::Actor;
 use super::run::VuError;
@@ -24,6 +24,7 @@ impl User {
             iteration: self.iterations,
             group: self.groups.last().map(|(group, _)| *group),
             tags: self.vu.tags(),
+            metadata: self.vu.metadata(),
         }
     }
 }
@@ -291,6 +292,10 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         let wall_ns = self.books.wall_ns(self.now_ns);
         let known = &mut self.users[user as usize];
         known.task = None;
+        if let Some(line) = known.vu.farewell_to_timers() {
+            let (tally, place) = self.books.at(known.actor(), self.now_ns);
+            tally.note(&place, Level::Warn, &line);
+        }
         known.vu.cancel(wall_ns);
         drop(known.vu.error());
         self.conclude(user, Outcome::Interrupted);
@@ -329,6 +334,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
             requests_cut_off,
         };
         let actor = known.actor();
+        let role = actor.scenario;
         known.iterations += 1;
         known.doing = Doing::Nothing;
         let (tally, place) = self.books.at(actor, now_ns);
@@ -341,7 +347,7 @@ impl<D: Driver, T: Tally> Worker<D, T> {
         if !self.cast.network.keeps_connections {
             self.net.close_all(user);
         }
-        let Some(role) = actor.scenario else { return };
+        let Some(role) = role else { return };
         let progress = &self.stage.controls.progress[role as usize];
         progress.ended.fetch_add(1, Ordering::Relaxed);
         if is_cut_off {

@@ -12,7 +12,7 @@ use plimsoll_script::js::{self, Failure, Level, Sample, Timings};
 use crate::error::{NO_FILES, NO_PORTS, kind};
 
 /// Where something happens.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Place<'a> {
     /// Which scenario, as an index of [`Cast::roles`](super::Cast::roles); `None` outside of
     /// scenarios: in `setup`, `teardown` and while modules are evaluated.
@@ -26,6 +26,8 @@ pub struct Place<'a> {
     /// The number of the VU's own tags; `None` without any. Requests and samples have numbers of
     /// their own, with these among them.
     pub tags: Option<u32>,
+    /// The VU's metadata when it began what is told of; `None` without any.
+    pub metadata: Option<js::Metadata>,
     /// When, ns since 1970.
     pub wall_ns: u64,
     /// When, on the driver's clock.

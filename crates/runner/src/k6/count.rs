@@ -105,6 +105,7 @@ impl Count {
                     wall_ns,
                     value: *value,
                     tags: set.tags.clone(),
+                    metadata: place.metadata.clone(),
                     vu: (place.vu > 0).then_some(place.vu),
                     iteration: is_of_vu.then_some(place.iteration),
                 });

@@ -19,6 +19,7 @@ use plimsoll_dialect::k6::{ExitCode, Refused, SecretSources};
 use plimsoll_io::clock;
 use plimsoll_script::js::http::Proxies;
 use plimsoll_script::js::{Notice, Program, Read, Secrets, Settings, Source};
+use serde_json::Value;
 
 use super::count::{level_of, text_of};
 use super::news::{Lines, LogLine};
@@ -289,7 +290,16 @@ impl std::fmt::Debug for Test {
     }
 }
 
-/// The options as `exec.test.options` shows them.
+/// The options as `exec.test.options` shows them: how VUs run stands in the scenarios alone.
 pub(super) fn options_json(configuration: &Configuration) -> Arc<str> {
-    configuration.consolidated().document().to_string().into()
+    let mut document = configuration.consolidated().document();
+    if let Some(options) = document.as_object_mut() {
+        for name in ["cloud", "duration", "iterations", "stages", "vus"] {
+            options.remove(name);
+        }
+        for name in ["consoleOutput", "localIPs"] {
+            options.entry(name).or_insert(Value::Null);
+        }
+    }
+    document.to_string().into()
 }

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use plimsoll_dialect::k6::metrics::{MetricId, TagSet};
 use plimsoll_dialect::k6::output::Level;
 use plimsoll_io::clock;
+use plimsoll_script::js::Metadata;
 
 /// The most lines that wait to be written.
 const LINES_MAX: usize = 10_000;
@@ -104,6 +105,8 @@ pub struct Point {
     pub value: f64,
     /// Its tags.
     pub tags: TagSet,
+    /// What the script says of it; `None` for nothing.
+    pub metadata: Option<Metadata>,
     /// The VU, from 1; `None` if it is not one of a scenario.
     pub vu: Option<u64>,
     /// The iteration of a VU; 0 in `setup` and `teardown`.

@@ -67,6 +67,7 @@ impl World {
             iteration: 7,
             group: None,
             tags: None,
+            metadata: None,
             wall_ns: WALL_NS,
             at_ns: 5_000,
             names: &self.names,
@@ -177,6 +178,20 @@ fn a_name_stands_in_place_of_the_url_and_tags_can_be_left_out() {
     assert_eq!(samples[9].2.get("url"), Some("http://a/x"));
     assert_eq!(samples[18].2.get("url"), Some(""), "a tag, if an empty one");
     assert_eq!((account.responses, account.errors), (1, 2));
+}
+
+/// No answer of OCSP is asked for: over TLS its state is unknown, and otherwise there is none.
+#[test]
+fn the_state_of_a_certificate_is_a_tag_over_tls() {
+    let world = World::new(SystemTags::of(&["ocsp_status", "tls_version"].map(str::to_owned)));
+    let mut count = Count::new(&world.common, "", Some(0), None);
+    count.request(&world.place(), &REQUEST);
+    count.request(&world.place(), &RequestEnded { tls_version: "tls1.3", ..REQUEST });
+    count.finish();
+    let samples = world.samples();
+    assert_eq!(samples[0].2, tags(&[("of", "scenario")]));
+    let over_tls = [("ocsp_status", "unknown"), ("of", "scenario"), ("tls_version", "tls1.3")];
+    assert_eq!(samples[9].2, tags(&over_tls));
 }
 
 #[test]

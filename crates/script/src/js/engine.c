@@ -1,5 +1,5 @@
 /*
- * QuickJS-NG, compiled with six things changed, and what of its insides the crate needs.
+ * QuickJS-NG, compiled with seven things changed, and what of its insides the crate needs.
  *
  * QuickJS gives each runtime slabs of 4 kB for each of 31 sizes of blocks. Each virtual user has a
  * runtime of its own, so that the unused parts of slabs would be two fifths of its memory. The one
@@ -10,8 +10,8 @@
  * What makes properties on demand is called through `lazy.c`: the macro renames QuickJS' own
  * function where it is defined, but not in the table that names it without an argument.
  *
- * Exports of modules are looked for through `modules.c`, and typed arrays are made of lists through
- * `arrays.c`. The macros tell the definition from the calls by how the first argument begins.
+ * Exports of modules are looked for and modules are linked through `modules.c`, and typed arrays are
+ * made of lists through `arrays.c`. The macros tell the definition from the calls by how the first argument begins.
  *
  * `JSON.parse` and `JSON.stringify` go through `json.c` and `json_text.c`. The macros rename QuickJS'
  * own functions as that of `lazy.c`.
@@ -43,6 +43,12 @@ static JSValue JS_InstantiateFunctionListItem2(JSContext *ctx, struct JSObject *
                             JSAtom);                                                          \
     static JSResolveResultEnum resolve_export(JSContext
 
+#define js_link_module(first, ...) plimsoll_link_##first, __VA_ARGS__)
+#define plimsoll_link_ctx plimsoll_link_module(ctx
+#define plimsoll_link_JSContext                                                               \
+    plimsoll_link_module(JSContext *, JSModuleDef *);                                         \
+    static int link_module(JSContext
+
 static JSValue js_json_parse(JSContext *ctx, JSValueConst this, int argc, JSValueConst *argv);
 static JSValue js_json_stringify(JSContext *ctx, JSValueConst this, int argc, JSValueConst *argv);
 #define js_json_parse(...) quickjs_json_parse(__VA_ARGS__)
@@ -57,6 +63,7 @@ static JSValue js_json_stringify(JSContext *ctx, JSValueConst this, int argc, JS
 #include "quickjs.c"
 
 #undef js_resolve_export
+#undef js_link_module
 #undef js_array_from_iterator
 
 /* quickjs.c forbids them by macros. */

@@ -62,6 +62,19 @@ impl Timers {
         Some((first.number, first.due_ns))
     }
 
+    /// What is told of those that the end of an iteration stops; `None` without any.
+    pub(super) fn farewell(&self) -> Option<String> {
+        let first = self.timers.iter().min_by_key(|timer| (timer.due_ns, timer.number))?;
+        let name = if first.every_ns.is_some() { "setInterval" } else { "setTimeout" };
+        let others = match self.timers.len() - 1 {
+            0 => String::new(),
+            1 => " and another timer".to_owned(),
+            count => format!(" and {count} other timers"),
+        };
+        let number = first.number;
+        Some(format!("{name} {number}{others} stopped: the iteration was interrupted"))
+    }
+
     fn remove(&mut self, number: u32) -> Option<Timer> {
         let at = self.timers.iter().position(|timer| timer.number == number)?;
         Some(self.timers.remove(at))

@@ -195,6 +195,7 @@ unsafe extern "C" {
         name: *const c_char,
         is_running: *mut bool,
     ) -> *mut ModuleDef;
+    pub(super) fn plimsoll_is_whole(ctx: *mut Context, module: *mut ModuleDef) -> bool;
     pub(super) fn plimsoll_file_evaluated(ctx: *mut Context, boundary: CFunction) -> u32;
     pub(super) fn plimsoll_has_plain(object: Raw, atom: u32) -> bool;
     pub(super) fn plimsoll_eval(

@@ -14,6 +14,7 @@ use corosensei::Yielder;
 use super::api::classes::Classes;
 use super::api::grpc::Slots;
 use super::api::http::{Expected, Request, Requests, SharedJar};
+use super::api::metadata::Metadata;
 use super::api::sockets::Sockets;
 use super::events::{Kept, Timers};
 use super::execution::Execution;
@@ -100,6 +101,8 @@ pub(super) struct Inner {
     pub group: RefCell<String>,
     /// Tags of the virtual user: `exec.vu.metrics.tags`.
     pub tags: RefCell<Vec<(String, String)>>,
+    /// Its metadata: `exec.vu.metrics.metadata`; `None` without any.
+    pub metadata: RefCell<Option<Metadata>>,
     /// Room to put a set of tags together.
     pub scratch: RefCell<Vec<u8>>,
     /// What `randomBytes` and boundaries of forms are drawn from.
@@ -160,6 +163,7 @@ impl Inner {
             execution: RefCell::default(),
             group: RefCell::default(),
             tags: RefCell::default(),
+            metadata: RefCell::default(),
             scratch: RefCell::default(),
             random: Cell::new(0),
             has_failed_test: Cell::new(false),

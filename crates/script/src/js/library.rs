@@ -26,14 +26,15 @@ const PARTS: [(&str, &str); 3] = [
 ];
 
 /// The modules that are built in, as far as they are JavaScript.
-const BUILT_IN: [(&str, &str); 16] = [
+const BUILT_IN: [(&str, &str); 17] = [
     ("plimsoll:blob", include_str!("lib/blob.js")),
     ("plimsoll:csv", include_str!("lib/csv.js")),
     ("plimsoll:fs", include_str!("lib/fs.js")),
     ("plimsoll:fs/file", include_str!("lib/fs_file.js")),
     ("plimsoll:grpc", include_str!("lib/grpc.js")),
     ("plimsoll:html", include_str!("lib/html.js")),
-    ("plimsoll:html/attributes", include_str!("lib/html_attributes.js")),
+    ("plimsoll:html/element", include_str!("lib/html_element.js")),
+    ("plimsoll:html/kinds", include_str!("lib/html_kinds.js")),
     ("plimsoll:html/response", include_str!("lib/response_html.js")),
     ("plimsoll:sockets/close", include_str!("lib/sockets_close.js")),
     ("plimsoll:streams", include_str!("lib/streams.js")),

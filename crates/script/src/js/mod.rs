@@ -36,6 +36,7 @@ pub mod grpc;
 pub mod http;
 mod inner;
 mod jar;
+mod labels;
 mod library;
 mod modules;
 mod names;
@@ -53,6 +54,7 @@ mod worker;
 mod tests;
 
 pub use api::http::{Expected, Request, ResponseBody};
+pub use api::metadata::Metadata;
 pub use api::sockets::{Dial, Outgoing, Sends};
 pub use execution::{Course, Execution, InstanceFacts, ScenarioFacts};
 pub use program::{Failure, FunctionId, Notice, Program, Secrets, Settings, Source};

@@ -1,6 +1,7 @@
 /*
- * What modules need of QuickJS' insides: exports that are asked for and not there, modules that are
- * loaded already, and the file whose evaluation goes on.
+ * What modules need of QuickJS' insides: exports that are asked for and not there, modules that
+ * import one that is being evaluated, modules that are loaded already, and the file whose evaluation
+ * goes on.
  */
 
 /*
@@ -29,13 +30,50 @@ static JSResolveResultEnum plimsoll_resolve_export(JSContext *ctx, JSModuleDef *
     return resolve_export(ctx, found_in, entry, module, name);
 }
 
+static int count_evaluating(JSContext *ctx)
+{
+    struct list_head *el;
+    int count = 0;
+    list_for_each(el, &ctx->loaded_modules)
+        count += list_entry(el, JSModuleDef, link)->status == JS_MODULE_STATUS_EVALUATING;
+    return count;
+}
+
+/*
+ * Called wherever QuickJS links a module. Modules know no `require()`: that a module is linked while
+ * another is being evaluated, which it may import, cannot happen to them, and QuickJS ends the
+ * process. The other was linked long ago. It counts as no more than that in the meantime, in which
+ * nothing of the script runs.
+ */
+static int plimsoll_link_module(JSContext *ctx, JSModuleDef *module)
+{
+    struct list_head *el;
+    int count = count_evaluating(ctx), set_back = 0;
+    JSModuleDef **evaluating = NULL;
+    if (count) {
+        evaluating = js_malloc(ctx, count * sizeof(*evaluating));
+        if (!evaluating)
+            return -1;
+        list_for_each(el, &ctx->loaded_modules) {
+            JSModuleDef *other = list_entry(el, JSModuleDef, link);
+            if (other->status == JS_MODULE_STATUS_EVALUATING) {
+                other->status = JS_MODULE_STATUS_LINKED;
+                evaluating[set_back++] = other;
+            }
+        }
+    }
+    int failed = link_module(ctx, module);
+    while (set_back > 0)
+        evaluating[--set_back]->status = JS_MODULE_STATUS_EVALUATING;
+    js_free(ctx, evaluating);
+    return failed;
+}
+
 /* Whether all that a module imports is loaded. Those that were looked at are marked. */
 static bool is_whole(JSModuleDef *module)
 {
     if (module->status != JS_MODULE_STATUS_UNLINKED || module->dfs_index < 0)
         return true;
-    if (!module->resolved)
-        return false;
     module->dfs_index = -1;
     for (int i = 0; i < module->req_module_entries_count; i++) {
         JSModuleDef *imported = module->req_module_entries[i].module;
@@ -45,26 +83,37 @@ static bool is_whole(JSModuleDef *module)
     return true;
 }
 
-/*
- * The module of this name that is loaded with all that it imports; NULL without one. Sets whether it
- * is being evaluated, so that it cannot be again.
- */
-JSModuleDef *plimsoll_find_module(JSContext *ctx, const char *name, bool *is_running)
+static void forget_looks(JSContext *ctx)
 {
     struct list_head *el;
-    JSAtom atom = JS_NewAtom(ctx, name);
-    JSModuleDef *module = js_find_loaded_module_by_name(ctx, atom);
-    JS_FreeAtom(ctx, atom);
-    if (!module)
-        return NULL;
     list_for_each(el, &ctx->loaded_modules) {
         JSModuleDef *other = list_entry(el, JSModuleDef, link);
         /* Linking gives it a value before it reads it. */
         if (other->status == JS_MODULE_STATUS_UNLINKED)
             other->dfs_index = 0;
     }
+}
+
+/* Whether a module is loaded with all that it imports: QuickJS takes that for granted. */
+bool plimsoll_is_whole(JSContext *ctx, JSModuleDef *module)
+{
+    forget_looks(ctx);
+    return is_whole(module);
+}
+
+/*
+ * The module of this name that is loaded with all that it imports; NULL without one. Sets whether it
+ * is being evaluated, so that it cannot be again.
+ */
+JSModuleDef *plimsoll_find_module(JSContext *ctx, const char *name, bool *is_running)
+{
+    JSAtom atom = JS_NewAtom(ctx, name);
+    JSModuleDef *module = js_find_loaded_module_by_name(ctx, atom);
+    JS_FreeAtom(ctx, atom);
+    if (!module)
+        return NULL;
     *is_running = module->status == JS_MODULE_STATUS_EVALUATING;
-    return is_whole(module) ? module : NULL;
+    return plimsoll_is_whole(ctx, module) ? module : NULL;
 }
 
 /*

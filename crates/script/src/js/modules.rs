@@ -448,11 +448,19 @@ pub(super) fn namespace<'js>(
 /// Begins to evaluate a module; the promise is settled when that is done.
 fn start<'js>(context: Context<'js>, loaded: Loaded, was_read: bool) -> Outcome<'js> {
     let module = Raw { payload: loaded as u64, tag: ffi::TAG_MODULE };
-    // SAFETY: the module belongs to the context, which keeps it; QuickJS takes over a reference.
-    let promise = unsafe {
+    // SAFETY: the module belongs to the context, which keeps it.
+    let is_whole = unsafe {
         if was_read && ffi::JS_ResolveModule(context.raw(), module) < 0 {
             return Err(Thrown);
         }
+        ffi::plimsoll_is_whole(context.raw(), loaded)
+    };
+    if !is_whole {
+        let message = "require(): the module imports one that is still being loaded, in a circle";
+        return Err(context.throw(ErrorKind::Plain, message));
+    }
+    // SAFETY: as above; QuickJS takes over a reference.
+    let promise = unsafe {
         let module = context.lent(module).into_raw();
         context.own(ffi::JS_EvalFunction(context.raw(), module))?
     };

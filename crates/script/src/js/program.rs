@@ -150,8 +150,8 @@ pub(super) struct Shared {
     /// The names that the first virtual user had in the end.
     pub names: std::sync::OnceLock<Names>,
     pub checks: plimsoll_core::metric::MetricId,
-    /// Whether a virtual user has told that metadata are in no output.
-    pub has_warned_of_metadata: AtomicBool,
+    /// Whether a call of `http` with too many arguments was warned of.
+    pub has_warned_of_arguments: AtomicBool,
 }
 
 /// What the script exports.
@@ -193,9 +193,9 @@ impl Program {
         let read = move |path: &str| if path == own { Ok(text.clone()) } else { read(path) };
         let store = Store::new(registry, Box::new(read));
         let (exports, names) = (std::sync::OnceLock::new(), std::sync::OnceLock::new());
-        let has_warned_of_metadata = AtomicBool::new(false);
+        let has_warned_of_arguments = AtomicBool::new(false);
         let shared =
-            Shared { settings, store, main, exports, names, checks, has_warned_of_metadata };
+            Shared { settings, store, main, exports, names, checks, has_warned_of_arguments };
         let program = Self(Arc::new(shared));
         let mut vu = program.spawn(&Rc::new(Worker::new()), 0)?;
         let mut step = vu.begin(Task::Evaluate, now_ns);

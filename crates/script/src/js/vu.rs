@@ -81,7 +81,7 @@ pub(super) enum Wake {
 /// A virtual user.
 pub struct Vu {
     coroutine: Coroutine<Wake, Step, ()>,
-    inner: Rc<Inner>,
+    pub(super) inner: Rc<Inner>,
     /// Whether a task is going on.
     is_busy: bool,
 }
@@ -238,11 +238,11 @@ impl Vu {
         *self.inner.environment.borrow_mut() = Some(over.to_vec());
     }
 
-    /// The number of the tags that the script has set in `exec.vu.metrics.tags`; `None` without
-    /// any. Those of a call, and so of a request or a sample, have them already.
+    /// What there is to tell of the script's timers if its iteration is interrupted now; `None` if
+    /// it has none.
     #[must_use]
-    pub fn tags(&self) -> Option<u32> {
-        api::tags::own_number(&self.inner)
+    pub fn farewell_to_timers(&self) -> Option<String> {
+        self.inner.timers.borrow().farewell()
     }
 
     /// Whether the script has called `exec.test.fail()`. Asked once, it is forgotten.

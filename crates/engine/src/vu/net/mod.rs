@@ -181,7 +181,7 @@ impl<D: Driver> Net<D> {
         call.begun = Some(id);
         let is_redirected = call.flow.unfinished_hop().is_redirected;
         let begun = RequestBegun { number: id, intended_ns: call.intended_ns, is_redirected };
-        let (tally, place) = books.at(call.actor, now_ns);
+        let (tally, place) = books.at(call.actor.clone(), now_ns);
         tally.began(&place, &begun);
         self.find_way(id, now_ns, users, books);
     }
@@ -239,14 +239,16 @@ impl<D: Driver> Net<D> {
     }
 
     fn open<T: Tally>(&mut self, id: u32, now_ns: u64, users: &[User], books: &mut Books<T>) {
-        let Call { user, site, actor, .. } = self.calls[id as usize];
+        let call = &self.calls[id as usize];
+        let (user, site, actor) = (call.user, call.site, call.actor.clone());
         let owned = &mut self.owned[user as usize];
         let route = self.sites.route(site, owned.id);
         let wire = match route {
             Ok(route) => {
+                let scenario = actor.scenario;
                 let (tally, place) = books.at(actor, now_ns);
                 tally.dialled(&place, &route.to);
-                let place = (user, site, actor.scenario);
+                let place = (user, site, scenario);
                 self.wires.open(&mut self.driver, place, route, &mut owned.wires, now_ns)
             }
             Err(fault) => {
@@ -289,7 +291,7 @@ impl<D: Driver> Net<D> {
         call.end_hop(now_ns);
         let request = users[call.user as usize].vu.request(call.number);
         let ended = call.ended(&call.flow.hop(&request), now_ns, self.unread_ns);
-        let (tally, place) = books.at(call.actor, now_ns);
+        let (tally, place) = books.at(call.actor.clone(), now_ns);
         let debug = self.terms.network.http_debug;
         if debug != HttpDebug::Off && call.moments.got_ns.is_some() {
             let texts = call.flow.exchange(ended.proto, debug == HttpDebug::Whole);
@@ -297,7 +299,7 @@ impl<D: Driver> Net<D> {
         }
         tally.request(&place, &ended);
         if let Some(warning) = call.flow.warning() {
-            let (tally, place) = books.at(call.actor, now_ns);
+            let (tally, place) = books.at(call.actor.clone(), now_ns);
             tally.note(&place, Level::Warn, &warning);
         }
         if call.leads_on {
@@ -452,7 +454,7 @@ impl<D: Driver> Net<D> {
             let call = &mut self.calls[*id as usize];
             if !matches!(call.phase, Phase::Held(_)) {
                 call.end_hop(now_ns);
-                let (tally, place) = books.at(call.actor, now_ns);
+                let (tally, place) = books.at(call.actor.clone(), now_ns);
                 tally.cut_off(&place, &call.ended(&call.flow.unfinished_hop(), now_ns, 0));
             }
             self.take_off(*id);
@@ -483,9 +485,9 @@ impl<D: Driver> Net<D> {
         let are_due = self.terms.network.rps == 0;
         for request in requests.iter().filter(|_| are_due) {
             let mut call = Call::default();
-            call.reset((0, 0), actor, now_ns, request);
+            call.reset((0, 0), actor.clone(), now_ns, request);
             let _next = call.flow.begin(request, &self.terms.network.http, books.wall_ns(now_ns));
-            let (tally, place) = books.at(actor, now_ns);
+            let (tally, place) = books.at(actor.clone(), now_ns);
             tally.unsent(&place, &call.ended(&call.flow.unfinished_hop(), now_ns, 0));
         }
         requests.len() as u64

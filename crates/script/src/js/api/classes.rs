@@ -9,6 +9,7 @@ use super::fs::Content;
 use super::grpc::MethodObject;
 use super::html::Page;
 use super::http::{Callback, File, JarObject, NamedUrl, ResponseObject};
+use super::metadata::MetadataObject;
 use super::metrics::Metric;
 use super::tags::TagsObject;
 use crate::js::ffi::{self, Raw};
@@ -24,6 +25,7 @@ pub(in crate::js) struct Classes {
     pub file: u32,
     pub url: u32,
     pub tags: u32,
+    pub metadata: u32,
     pub callback: u32,
     pub hasher: u32,
     pub jar: u32,
@@ -52,6 +54,7 @@ pub(super) fn register(context: Context<'_>) -> Result<(), Thrown> {
         file: add::<File>(context)?,
         url: add::<NamedUrl>(context)?,
         tags: add::<TagsObject>(context)?,
+        metadata: add::<MetadataObject>(context)?,
         callback: add::<Callback>(context)?,
         hasher: add::<Hasher>(context)?,
         jar: add::<JarObject>(context)?,

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use dom_query::NodeRef;
 
 /// Elements without content, and so without an end.
-const EMPTY: [&str; 14] = [
+const EMPTY: [&str; 15] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "keygen", "link", "meta", "param",
-    "source", "wbr",
+    "source", "track", "wbr",
 ];
 
 /// Elements whose text is not escaped.

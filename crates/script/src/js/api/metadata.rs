@@ -1,23 +1,25 @@
-//! `exec.vu.metrics.metadata`: what a script says of the samples of its virtual user. As in k6 a
-//! value is kept as text.
-//!
-//! What is missing: no output has it. The first value of a test is warned about.
+//! `exec.vu.metrics.metadata`: what a script says of the samples of its virtual user, such as the
+//! trace that a request belongs to. As in k6 a value is kept as text. Outputs write them; unlike
+//! tags they tell no samples apart, so that each request may have others.
 
-use std::sync::atomic::Ordering;
+use std::ffi::CStr;
+use std::sync::Arc;
 
-use super::console;
+use super::classes::{self, Classes, Held};
+use super::pairs::{self, Pairs};
 use crate::js::ffi;
-use crate::js::native::{Call, functions};
-use crate::js::step::Level;
-use crate::js::value::{ErrorKind, Outcome, Thrown, Value};
+use crate::js::inner::Inner;
+use crate::js::native::Call;
+use crate::js::value::{Context, ErrorKind, Outcome, Thrown};
+
+/// Names with their texts. Samples share them until the script changes one.
+pub type Metadata = Arc<[(Box<str>, Box<str>)]>;
+
+/// The most that a virtual user may set.
+const METADATA_MAX: usize = 32;
 
 /// Where the object is kept once a script has asked for it. It is not listed.
 const KEPT: &str = "(metadata)";
-
-const TRAPS: &[ffi::FunctionEntry] = functions! {
-    c"set" 4 => set;
-    c"defineProperty" 3 => define;
-};
 
 /// The getter `metrics.metadata`.
 pub(super) fn metadata<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
@@ -26,37 +28,64 @@ pub(super) fn metadata<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
     if kept.is_object() {
         return Ok(kept);
     }
-    let (target, handler) = (context.object()?, context.object()?);
-    handler.define_functions(TRAPS)?;
-    // SAFETY: all are alive.
-    let made = unsafe {
-        context.own(ffi::plimsoll_new_proxy(context.raw(), target.raw(), handler.raw()))
-    }?;
+    let made = classes::hold(context, None, MetadataObject)?;
     metrics.define_hidden(KEPT, made.clone())?;
     Ok(made)
 }
 
-fn set<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    put(call, &call.argument(2))
+/// The object of the virtual user's metadata.
+pub(super) struct MetadataObject;
+
+static EXOTIC: ffi::Exotic = pairs::exotic::<MetadataObject>();
+
+impl Held for MetadataObject {
+    const NAME: &'static CStr = c"Metadata";
+    const EXOTIC: *const ffi::Exotic = &raw const EXOTIC;
+
+    fn class(classes: &Classes) -> u32 {
+        classes.metadata
+    }
 }
 
-fn define<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
-    put(call, &call.argument(2).get("value")?)
+impl Pairs for MetadataObject {
+    const KIND: &'static str = "metadata";
+
+    fn names(inner: &Inner) -> Vec<String> {
+        all(inner).iter().map(|(name, _)| String::from(&**name)).collect()
+    }
+
+    fn with_value<R>(inner: &Inner, name: &[u8], with: impl FnOnce(&str) -> R) -> Option<R> {
+        let all = all(inner);
+        let found = all.iter().find(|(known, _)| known.as_bytes() == name);
+        found.map(|(_, value)| with(value))
+    }
+
+    fn remove(inner: &Inner, name: &[u8]) {
+        let all = all(inner);
+        if all.iter().any(|(known, _)| known.as_bytes() == name) {
+            let rest: Metadata =
+                all.iter().filter(|(known, _)| known.as_bytes() != name).cloned().collect();
+            *inner.metadata.borrow_mut() = (!rest.is_empty()).then_some(rest);
+        }
+    }
+
+    fn put(context: Context<'_>, name: String, value: String) -> Result<(), Thrown> {
+        let inner = context.inner();
+        let mut pairs = all(inner).to_vec();
+        let (name, value) = (name.into_boxed_str(), value.into_boxed_str());
+        if let Some((_, old)) = pairs.iter_mut().find(|(known, _)| *known == name) {
+            *old = value;
+        } else if pairs.len() == METADATA_MAX {
+            let message = format!("a VU may have {METADATA_MAX} metadata");
+            return Err(context.throw(ErrorKind::Range, message));
+        } else {
+            pairs.push((name, value));
+        }
+        *inner.metadata.borrow_mut() = Some(pairs.into());
+        Ok(())
+    }
 }
 
-fn put<'js>(call: &Call<'js, '_>, value: &Value<'js>) -> Outcome<'js> {
-    let context = call.context;
-    let name = call.argument(1).to_text()?;
-    let name = name.str();
-    if !(value.is_string() || value.is_number() || value.is_boolean()) {
-        let message = format!("metadata '{name}' has to be a string, a number or a boolean");
-        return Err(context.throw(ErrorKind::Type, message));
-    }
-    let text: Result<_, Thrown> = value.to_text();
-    call.argument(0).define(&name, context.string(text?.bytes())?)?;
-    if !context.inner().shared.has_warned_of_metadata.swap(true, Ordering::Relaxed) {
-        let line = format!("exec.vu.metrics.metadata has '{name}', which no output writes");
-        console::note(context, Level::Warn, &line)?;
-    }
-    Ok(context.boolean(true))
+fn all(inner: &Inner) -> Metadata {
+    inner.metadata.borrow().clone().unwrap_or_default()
 }

@@ -13,8 +13,9 @@ mod html;
 pub(super) mod http;
 mod k6;
 mod markup;
-mod metadata;
+pub(super) mod metadata;
 mod metrics;
+mod pairs;
 pub(super) mod secrets;
 mod selectors;
 mod show;
@@ -25,6 +26,7 @@ mod text;
 mod timers;
 
 use super::modules;
+use super::step::Level;
 use super::value::{Context, ErrorKind, Outcome, Thrown, Value};
 
 /// Makes a context ready for a script.
@@ -55,7 +57,12 @@ pub(super) fn built_in<'js>(context: Context<'js>, name: &str) -> Outcome<'js> {
         "plimsoll:grpc/core" => grpc::fill(&module)?,
         "k6/metrics" => metrics::fill(&module)?,
         "k6/secrets" => secrets::fill(&module)?,
-        "k6/websockets" | "k6/experimental/websockets" => {
+        "k6/websockets" => return modules::library(context, "plimsoll:websockets"),
+        "k6/experimental/websockets" => {
+            if context.inner().is_first() {
+                let line = "'k6/experimental/websockets' is deprecated: import 'k6/websockets'";
+                console::note(context, Level::Warn, line)?;
+            }
             return modules::library(context, "plimsoll:websockets");
         }
         "k6/ws" => return modules::library(context, "plimsoll:ws"),

@@ -2,13 +2,13 @@
 //! object `exec.vu.metrics.tags`. It shows those of the scenario and the group too.
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, c_int};
-use std::ptr;
+use std::ffi::CStr;
 
 use super::classes::{Classes, Held};
-use crate::js::ffi::{self, Raw};
+use super::pairs::{self, Pairs, text};
+use crate::js::ffi;
 use crate::js::inner::Inner;
-use crate::js::value::{Context, ErrorKind, Text, Thrown, Value};
+use crate::js::value::{Context, ErrorKind, Thrown, Value};
 use crate::js::worker::SEPARATOR;
 
 /// The most tags that a virtual user may set.
@@ -66,38 +66,16 @@ fn add(context: Context<'_>, tags: &Value<'_>, bytes: &mut Vec<u8>) -> Result<()
         return Ok(());
     }
     tags.for_each_property(|name, value| {
-        let value = text(context, name, &value)?;
+        let value = text::<TagsObject>(context, name, &value)?;
         push(bytes, name.bytes(), value.bytes());
         Ok(())
     })
 }
 
-/// The text of a tag's value, which is a string, a number or a boolean.
-fn text<'js>(
-    context: Context<'js>,
-    name: &Text<'_>,
-    value: &Value<'js>,
-) -> Result<Text<'js>, Thrown> {
-    if value.is_string() || value.is_number() || value.is_boolean() {
-        return value.to_text();
-    }
-    let name = name.str();
-    let message = format!("tag '{name}' has to be a string, a number or a boolean");
-    Err(context.throw(ErrorKind::Type, message))
-}
-
-/// The object of the virtual user's tags. They are not its properties: it makes them on demand.
+/// The object of the virtual user's tags.
 pub(super) struct TagsObject;
 
-static EXOTIC: ffi::Exotic = ffi::Exotic {
-    get_own_property: Some(get_own_property),
-    get_own_property_names: Some(get_own_property_names),
-    delete_property: Some(delete_property),
-    define_own_property: Some(define_own_property),
-    has_property: None,
-    get_property: None,
-    set_property: None,
-};
+static EXOTIC: ffi::Exotic = pairs::exotic::<TagsObject>();
 
 impl Held for TagsObject {
     const NAME: &'static CStr = c"Tags";
@@ -108,133 +86,52 @@ impl Held for TagsObject {
     }
 }
 
-/// # Safety
-/// QuickJS calls it with an open context, and so the other three.
-unsafe extern "C" fn get_own_property(
-    context: *mut ffi::Context,
-    descriptor: *mut ffi::Descriptor,
-    _: Raw,
-    atom: u32,
-) -> c_int {
-    // SAFETY: as the caller says.
-    let context = unsafe { Context::new(context) };
-    let Ok(name) = context.atom_text(atom) else { return -1 };
-    let value = with_value(context.inner(), name.bytes(), |value| {
-        (!descriptor.is_null()).then(|| context.string(value))
-    });
-    let value = match value {
-        None => return 0,
-        Some(None) => return 1,
-        Some(Some(Err(Thrown))) => return -1,
-        Some(Some(Ok(value))) => value,
-    };
-    let none = context.undefined().into_raw();
-    let found = ffi::Descriptor {
-        flags: ffi::PROP_C_W_E,
-        value: value.into_raw(),
-        getter: none,
-        setter: none,
-    };
-    // SAFETY: QuickJS gives room for one.
-    unsafe { descriptor.write(found) };
-    1
-}
+impl Pairs for TagsObject {
+    const KIND: &'static str = "tag";
 
-unsafe extern "C" fn get_own_property_names(
-    context: *mut ffi::Context,
-    names: *mut *mut ffi::PropertyName,
-    len: *mut u32,
-    _: Raw,
-) -> c_int {
-    // SAFETY: as above.
-    let context = unsafe { Context::new(context) };
-    let inner = context.inner();
-    let (own, execution) = (inner.tags.borrow(), inner.execution.borrow());
-    let scenario = execution.scenario.as_deref();
-    let inherited = scenario.map_or(&[][..], |scenario| &scenario.tags);
-    let mut wanted: BTreeSet<&str> =
-        own.iter().chain(inherited).map(|(name, _)| name.as_str()).collect();
-    if scenario.is_some_and(|scenario| scenario.tags_group) {
-        wanted.insert(GROUP);
-    }
-    let wanted: Vec<&str> = wanted.into_iter().collect();
-    name_properties(context, &wanted, names, len)
-}
-
-/// Calls `with` with the value of a tag as samples have it, if there is one: the virtual user's
-/// own, else the group that it is in, else the scenario's.
-fn with_value<R>(inner: &Inner, name: &[u8], with: impl FnOnce(&str) -> R) -> Option<R> {
-    let find =
-        |tags: &[(String, String)]| tags.iter().position(|(known, _)| known.as_bytes() == name);
-    let own = inner.tags.borrow();
-    if let Some(at) = find(&own) {
-        return Some(with(&own[at].1));
-    }
-    let execution = inner.execution.borrow();
-    let scenario = execution.scenario.as_deref()?;
-    if scenario.tags_group && name == GROUP.as_bytes() {
-        return Some(with(&inner.group.borrow()));
-    }
-    find(&scenario.tags).map(|at| with(&scenario.tags[at].1))
-}
-
-/// Answers QuickJS with names of properties.
-pub(super) fn name_properties(
-    context: Context<'_>,
-    wanted: &[&str],
-    names: *mut *mut ffi::PropertyName,
-    len: *mut u32,
-) -> c_int {
-    let bytes = wanted.len().max(1) * size_of::<ffi::PropertyName>();
-    // SAFETY: as many names are written as room was made for; QuickJS frees them.
-    unsafe {
-        let room = ffi::js_malloc(context.raw(), bytes).cast::<ffi::PropertyName>();
-        if room.is_null() {
-            return -1;
+    fn names(inner: &Inner) -> Vec<String> {
+        let (own, execution) = (inner.tags.borrow(), inner.execution.borrow());
+        let scenario = execution.scenario.as_deref();
+        let inherited = scenario.map_or(&[][..], |scenario| &scenario.tags);
+        let mut names: BTreeSet<&str> =
+            own.iter().chain(inherited).map(|(name, _)| name.as_str()).collect();
+        if scenario.is_some_and(|scenario| scenario.tags_group) {
+            names.insert(GROUP);
         }
-        for (index, name) in wanted.iter().enumerate() {
-            let atom = ffi::JS_NewAtomLen(context.raw(), name.as_ptr().cast(), name.len());
-            room.add(index).write(ffi::PropertyName { is_enumerable: true, atom });
+        names.into_iter().map(str::to_owned).collect()
+    }
+
+    /// The value of a tag as samples have it: the virtual user's own, else the group that it is in,
+    /// else the scenario's.
+    fn with_value<R>(inner: &Inner, name: &[u8], with: impl FnOnce(&str) -> R) -> Option<R> {
+        let find =
+            |tags: &[(String, String)]| tags.iter().position(|(known, _)| known.as_bytes() == name);
+        let own = inner.tags.borrow();
+        if let Some(at) = find(&own) {
+            return Some(with(&own[at].1));
         }
-        ptr::write(names, room);
-        ptr::write(len, wanted.len() as u32);
+        let execution = inner.execution.borrow();
+        let scenario = execution.scenario.as_deref()?;
+        if scenario.tags_group && name == GROUP.as_bytes() {
+            return Some(with(&inner.group.borrow()));
+        }
+        find(&scenario.tags).map(|at| with(&scenario.tags[at].1))
     }
-    0
-}
 
-unsafe extern "C" fn delete_property(context: *mut ffi::Context, _: Raw, atom: u32) -> c_int {
-    // SAFETY: as above.
-    let context = unsafe { Context::new(context) };
-    let Ok(name) = context.atom_text(atom) else { return -1 };
-    context.inner().tags.borrow_mut().retain(|(known, _)| known.as_bytes() != name.bytes());
-    1
-}
-
-unsafe extern "C" fn define_own_property(
-    context: *mut ffi::Context,
-    _: Raw,
-    atom: u32,
-    value: Raw,
-    _getter: Raw,
-    _setter: Raw,
-    _flags: c_int,
-) -> c_int {
-    // SAFETY: as above; QuickJS lends the value.
-    let context = unsafe { Context::new(context) };
-    // SAFETY: as above.
-    let value = unsafe { context.lent(value) };
-    let Ok(name) = context.atom_text(atom) else { return -1 };
-    let Ok(value) = text(context, &name, &value) else { return -1 };
-    let (name, value) = (name.str().into_owned(), value.str().into_owned());
-    let mut tags = context.inner().tags.borrow_mut();
-    if let Some((_, old)) = tags.iter_mut().find(|(known, _)| *known == name) {
-        *old = value;
-    } else if tags.len() == TAGS_MAX {
-        let message = format!("a VU may have {TAGS_MAX} tags of its own");
-        context.throw(ErrorKind::Range, message);
-        return -1;
-    } else {
-        tags.push((name, value));
+    fn remove(inner: &Inner, name: &[u8]) {
+        inner.tags.borrow_mut().retain(|(known, _)| known.as_bytes() != name);
     }
-    1
+
+    fn put(context: Context<'_>, name: String, value: String) -> Result<(), Thrown> {
+        let mut tags = context.inner().tags.borrow_mut();
+        if let Some((_, old)) = tags.iter_mut().find(|(known, _)| *known == name) {
+            *old = value;
+        } else if tags.len() == TAGS_MAX {
+            let message = format!("a VU may have {TAGS_MAX} tags of its own");
+            return Err(context.throw(ErrorKind::Range, message));
+        } else {
+            tags.push((name, value));
+        }
+        Ok(())
+    }
 }

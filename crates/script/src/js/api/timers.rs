@@ -12,12 +12,16 @@ const FUNCTIONS: &[ffi::FunctionEntry] = functions! {
     c"clearInterval" 1 => clear;
 };
 
+const NAMES: [&str; 4] = ["setTimeout", "clearTimeout", "setInterval", "clearInterval"];
+
 pub(super) fn define(context: Context<'_>) -> Result<(), Thrown> {
-    fill(&context.global())
+    context.global().define_functions(FUNCTIONS)
 }
 
+/// The module has the functions that are global.
 pub(super) fn fill(module: &Value<'_>) -> Result<(), Thrown> {
-    module.define_functions(FUNCTIONS)
+    let global = module.context().global();
+    NAMES.into_iter().try_for_each(|name| module.define(name, global.get(name)?))
 }
 
 fn set_timeout<'js>(call: &Call<'js, '_>) -> Outcome<'js> {

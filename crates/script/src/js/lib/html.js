@@ -4,23 +4,22 @@
 // A page is parsed by the host; here a node is a number, and numbers are in the order of the
 // document. What is absent on purpose: changing a page.
 
-import { parse, library } from 'plimsoll:html/core';
-import { defineAttributes } from 'plimsoll:html/attributes';
-
-const ELEMENT = 1;
-const NONE = -1;
+import { parse } from 'plimsoll:html/core';
+import {
+  ELEMENT,
+  Element,
+  NONE,
+  childElements,
+  childNodes,
+  element,
+  setSelection,
+  walk,
+} from 'plimsoll:html/element';
 
 const CONTROLS = 'input, select, textarea';
 
 const byNumber = (a, b) => a - b;
 const unique = (numbers) => [...new Set(numbers)].sort(byNumber);
-
-// The numbers that a step leads to, until there are no more.
-function walk(from, step) {
-  const found = [];
-  for (let node = step(from); node !== NONE; node = step(node)) found.push(node);
-  return found;
-}
 
 class Selection {
   #page;
@@ -42,7 +41,7 @@ class Selection {
   }
 
   #element(node) {
-    return node === undefined ? undefined : new Element(this.#page, node, this.#url);
+    return node === undefined ? undefined : element(this.#page, node, this.#url);
   }
 
   // A test of nodes by a selector, a function, a selection or an element.
@@ -308,274 +307,6 @@ class Selection {
   }
 }
 
-class Element {
-  #page;
-  #url;
-
-  constructor(page, node, url) {
-    this.#page = page;
-    this.#url = url;
-    Object.defineProperty(this, 'number', { value: node });
-  }
-
-  #other(node) {
-    return node === undefined || node === NONE
-      ? undefined
-      : new Element(this.#page, node, this.#url);
-  }
-
-  #all(nodes) {
-    return nodes.map((node) => this.#other(node));
-  }
-
-  #sibling(name) {
-    const page = this.#page;
-    return this.#other(
-      walk(this.number, (node) => page[name](node)).find((node) => page.kind(node) === ELEMENT),
-    );
-  }
-
-  selection() {
-    return new Selection(this.#page, [this.number], this.#url);
-  }
-
-  nodeName() {
-    return this.#page.name(this.number);
-  }
-
-  nodeType() {
-    return this.#page.kind(this.number);
-  }
-
-  nodeValue() {
-    return this.nodeType() === ELEMENT ? undefined : this.#page.text(this.number);
-  }
-
-  innerHTML() {
-    return this.#page.inner(this.number);
-  }
-
-  textContent() {
-    return this.#page.text(this.number);
-  }
-
-  toString() {
-    return this.#page.outer(this.number);
-  }
-
-  getAttribute(name) {
-    return this.#page.attribute(this.number, name);
-  }
-
-  getAttributeNode(name) {
-    const value = this.getAttribute(name);
-    return value === undefined ? undefined : this.#attribute(name, value);
-  }
-
-  #attribute(name, value) {
-    return { name, value, localName: name, nodeName: name, ownerElement: this };
-  }
-
-  hasAttribute(name) {
-    return this.getAttribute(name) !== undefined;
-  }
-
-  hasAttributes() {
-    return this.#page.attributes(this.number).length > 0;
-  }
-
-  attributes() {
-    const all = {};
-    for (const [name, value] of this.#page.attributes(this.number)) {
-      all[name] = this.#attribute(name, value);
-    }
-    return all;
-  }
-
-  hasChildNodes() {
-    return this.#page.first(this.number) !== NONE;
-  }
-
-  childNodes() {
-    return this.#all(childNodes(this.#page, this.number));
-  }
-
-  children() {
-    return this.#all(childElements(this.#page, this.number));
-  }
-
-  childElementCount() {
-    return childElements(this.#page, this.number).length;
-  }
-
-  firstChild() {
-    return this.#other(this.#page.first(this.number));
-  }
-
-  lastChild() {
-    return this.#other(childNodes(this.#page, this.number).at(-1));
-  }
-
-  firstElementChild() {
-    return this.#other(childElements(this.#page, this.number)[0]);
-  }
-
-  lastElementChild() {
-    return this.#other(childElements(this.#page, this.number).at(-1));
-  }
-
-  nextSibling() {
-    return this.#other(this.#page.next(this.number));
-  }
-
-  previousSibling() {
-    return this.#other(this.#page.previous(this.number));
-  }
-
-  nextElementSibling() {
-    return this.#sibling('next');
-  }
-
-  previousElementSibling() {
-    return this.#sibling('previous');
-  }
-
-  parentNode() {
-    return this.#other(this.#page.parent(this.number));
-  }
-
-  parentElement() {
-    const parent = this.parentNode();
-    return parent !== undefined && parent.nodeType() === ELEMENT ? parent : undefined;
-  }
-
-  ownerDocument() {
-    return this.#other(0);
-  }
-
-  querySelector(selector) {
-    return this.#other(this.#page.select([this.number], selector)[0]);
-  }
-
-  querySelectorAll(selector) {
-    return this.#all(this.#page.select([this.number], selector));
-  }
-
-  getElementsByTagName(name) {
-    const wanted = String(name).toLowerCase();
-    const elements = this.querySelectorAll('*');
-    return wanted === '*' ? elements : elements.filter((other) => other.nodeName() === wanted);
-  }
-
-  // Elements that have all of these classes.
-  getElementsByClassName(names) {
-    const wanted = String(names).split(/\s+/).filter((name) => name !== '');
-    const hasAll = (other) => wanted.every((name) => other.classList().includes(name));
-    return wanted.length === 0 ? [] : this.querySelectorAll('*').filter(hasAll);
-  }
-
-  matches(selector) {
-    return this.#page.matches(this.number, selector);
-  }
-
-  contains(other) {
-    return (
-      this.number === other.number ||
-      walk(other.number, (node) => this.#page.parent(node)).includes(this.number)
-    );
-  }
-
-  isSameNode(other) {
-    return this.#page === other.#page && this.number === other.number;
-  }
-
-  isEqualNode(other) {
-    return String(this) === String(other);
-  }
-
-  classList() {
-    return (this.getAttribute('class') || '').split(/\s+/).filter((name) => name !== '');
-  }
-
-  relList() {
-    return (this.getAttribute('rel') || '').split(/\s+/).filter((name) => name !== '');
-  }
-
-  // The language that an element or what it is in has.
-  lang() {
-    const chain = [this.number, ...walk(this.number, (node) => this.#page.parent(node))];
-    const own = chain.map((node) => this.#page.attribute(node, 'lang'));
-    return own.find((value) => value !== undefined) || '';
-  }
-
-  namespaceURI() {
-    return this.#page.namespace(this.number);
-  }
-
-  isDefaultNamespace() {
-    return this.namespaceURI() === 'http://www.w3.org/1999/xhtml';
-  }
-
-  text() {
-    return this.textContent();
-  }
-
-  // Of a control its value, of other elements the attribute.
-  value() {
-    const value = valueOf(this.#page, this.number);
-    return value === undefined ? '' : value;
-  }
-
-  form() {
-    const isForm = (node) => this.#page.name(node) === 'form';
-    return this.#other(walk(this.number, (node) => this.#page.parent(node)).find(isForm));
-  }
-
-  elements() {
-    return this.#all(this.#page.select([this.number], `${CONTROLS}, button`));
-  }
-
-  options() {
-    return this.#all(this.#page.select([this.number], 'option'));
-  }
-
-  selectedOptions() {
-    return this.#all(selectedOptions(this.#page, this.number));
-  }
-
-  selectedIndex() {
-    const [selected] = selectedOptions(this.#page, this.number);
-    return this.#page.select([this.number], 'option').indexOf(selected);
-  }
-
-  // A URL of an attribute, resolved against that of the page; as it is if it cannot be.
-  resolved(attribute) {
-    const value = this.getAttribute(attribute);
-    if (value === undefined || !this.#url) return value || '';
-    const url = library('https://jslib.k6.io/url/index.js').URL.parse(value, this.#url);
-    return url === null ? value : url.href;
-  }
-
-  // A part of the URL in `href`.
-  urlPart(name) {
-    const { URL } = library('https://jslib.k6.io/url/index.js');
-    const url = URL.parse(this.getAttribute('href') || '', this.#url || undefined);
-    // As in k6, a protocol has no colon.
-    return url === null ? '' : name === 'protocol' ? url.protocol.slice(0, -1) : url[name];
-  }
-}
-
-defineAttributes(Element.prototype);
-
-function childNodes(page, node) {
-  const first = page.first(node);
-  return first === NONE ? [] : [first, ...walk(first, (child) => page.next(child))];
-}
-
-function childElements(page, node) {
-  return childNodes(page, node).filter((child) => page.kind(child) === ELEMENT);
-}
-
 // Those that are selected; the first option of a select that shows one if none is.
 function selectedOptions(page, node) {
   const options = page.select([node], 'option');
@@ -623,6 +354,8 @@ function converted(text) {
   }
   return text;
 }
+
+setSelection((page, node, url) => new Selection(page, [node], url));
 
 // A selection of a whole page. `url` is where it came from, for addresses in it.
 export function parseHTML(text, url) {

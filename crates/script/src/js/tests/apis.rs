@@ -305,25 +305,30 @@ fn shared_arrays_are_arrays() {
 }
 
 #[test]
-fn metadata_are_text_and_warned_about_once() {
+fn metadata_are_text_until_the_next_scenario() {
     let mut host = Host::of(
         "import exec from 'k6/execution';
          export default () => {
              const { metadata } = exec.vu.metrics, seen = [];
-             metadata.trace_id = 'abc'; metadata.n = 5; delete metadata.gone;
+             metadata.trace_id = 'abc'; metadata.n = 5; metadata.gone = 1; delete metadata.gone;
              try { metadata.o = {}; } catch (e) { seen.push(e.name); }
              try { exec.vu.metrics.metadata = {}; } catch (e) { seen.push(e.name); }
+             try { for (let n = 0; n < 40; n++) metadata['k' + n] = n; }
+             catch (e) { seen.push(e.message); }
+             for (let n = 0; n < 40; n++) delete metadata['k' + n];
              console.log(JSON.stringify([seen, exec.vu.metrics.metadata, Object.keys(metadata),
-                 Object.keys(exec.vu.metrics)])); };",
+                 'n' in metadata, 'gone' in metadata, Object.keys(exec.vu.metrics)])); };",
     );
-    for number in 1..3 {
-        let mut vu = host.vu(number);
-        assert_eq!(host.iterate(&mut vu), Ending::Complete, "{:?}", vu.error());
-    }
-    let line = "Info [[\"TypeError\",\"TypeError\"],{\"trace_id\":\"abc\",\"n\":\"5\"},\
-                [\"trace_id\",\"n\"],[\"tags\",\"metadata\"]]";
-    let warning = "note Warn exec.vu.metrics.metadata has 'trace_id', which no output writes";
-    assert_eq!(host.trace, [warning, line, line]);
+    let mut vu = host.vu(1);
+    assert_eq!(vu.metadata(), None);
+    assert_eq!(host.iterate(&mut vu), Ending::Complete, "{:?}", vu.error());
+    let line = "Info [[\"TypeError\",\"TypeError\",\"a VU may have 32 metadata\"],\
+                {\"trace_id\":\"abc\",\"n\":\"5\"},[\"trace_id\",\"n\"],true,false,[\"tags\",\"metadata\"]]";
+    assert_eq!(host.trace, [line]);
+    let pairs = [("trace_id", "abc"), ("n", "5")].map(|(name, value)| (name.into(), value.into()));
+    assert_eq!(vu.metadata().as_deref(), Some(&pairs[..]));
+    vu.forget_labels();
+    assert_eq!(vu.metadata(), None);
 }
 
 #[test]

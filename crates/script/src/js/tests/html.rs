@@ -163,16 +163,197 @@ fn elements() {
             "at('dl').querySelectorAll('dt').length + at('dl').querySelector('dd').textContent()",
             "21-a",
         ),
-        ("at('b').lang() + at('b').ownerDocument().nodeType()", "en9"),
+        ("at('html').lang() + at('b').lang() + at('b').ownerDocument().nodeType()", "enundefined9"),
         ("at('form').method() + at('form').action()", "posthttp://x.test/save"),
         ("at('form').elements().length", "8"),
         ("at('[name=c]').checked() + ',' + at('[name=d]').checked()", "true,false"),
         ("at('[name=one]').selectedIndex() + at('[name=one]').value()", "1B"),
         ("at('[name=user]').form().nodeName() + at('[name=user]').maxLength()", "form-1"),
-        ("String(at('b'))", "<b>on</b>"),
+        (
+            "[String(at('b')), String(at('b').firstChild()), String(at('a'))]",
+            r##"["[object html.Node]","[object #text]","http://x.test/next?x=1#f"]"##,
+        ),
         ("at('body').parentNode().parentNode().parentNode() === undefined", "true"),
     ] {
         assert_eq!(value(expression), want, "{expression}");
+    }
+}
+
+/// Elements of each kind, with what k6 2.2 has of them: of an attribute that is there, of one that
+/// is not or makes no sense, and of what is around. Methods of other kinds are absent.
+const KINDS: &str = r##"<html><head><base href=/b/><title>T &amp; t</title><link rel="a b" href=x.css
+crossorigin=bad><style id=st></style><meta http-equiv=x></head><body>
+<a id=a href="https://u:p%20w@H.test:443/p%20q?x=1#f%20g" rel="next no" referrerpolicy=origin>go</a>
+<a id=a2></a><a id=a3 href="rel/x"></a><a id=a4 href="mailto:x@y.z"></a><a id=a5 href="http://h:80"></a>
+<img id=i src=i.png width=10 height=10px><canvas id=c></canvas><embed id=em width=1>
+<map id=mp><area id=ar></map><img id=i2 usemap="#mp"><video id=v muted><track id=tk></video>
+<form id=f method=POST><label id=l for=in>L</label><fieldset id=fs><input id=in type=bogus min=1
+value=v list=dl formaction=fa></fieldset><button id=b>go<i>x</i></button><select id=s><option id=o1>a &amp; b
+</option><optgroup disabled><option id=o2 value=B selected>b</option></optgroup></select>
+<select id=s2 multiple></select><textarea id=t rows=4 cols=x>text</textarea><output id=ou>r</output>
+<progress id=p value=3 max=4></progress><progress id=p2></progress><meter id=m max=5></meter></form>
+<datalist id=dl><option id=d1>1</option><option id=d2>2</option></datalist><select id=s3 form=f><option id=o3>
+</select><ol id=ol type=A><li id=li value=4 type=zz></ol>
+<table id=tb><caption id=cap></caption><colgroup><col id=co span=0></colgroup><thead id=th><tr id=r1><th id=h1
+scope=row></tr></thead><tbody id=bd><tr id=r2><td id=x1><td id=x2 colspan=3 rowspan=y></tr></tbody></table>"##;
+
+#[test]
+fn elements_have_what_their_kind_has() {
+    let imports = format!(
+        "import {{ parseHTML }} from 'k6/html'; const page = {};
+         const at = (id, url) => parseHTML(page, url).find('#' + id).get(0);
+         const first = (name) => parseHTML(page).find(name).get(0);
+         const ids = (all) => all.map((e) => e.id()).join(' ');",
+        serde_json::to_string(KINDS).unwrap()
+    );
+    let u = "'http://x.test/dir/p'";
+    for (expression, want) in [
+        // Defaults, and words that are not known.
+        (
+            "[at('in').type(), at('b').type(), at('st').type(), at('s').type(), at('s2').type()]",
+            r#"["text","submit","text/css","select","select-multiple"]"#,
+        ),
+        (
+            "[at('fs').type(), at('t').type(), at('ou').type(), at('ol').type(), at('li').type()]",
+            r#"["fieldset","textarea","output","A",""]"#,
+        ),
+        (
+            "[at('f').method(), at('f').enctype(), at('f').encoding(), at('f').autocomplete()]",
+            r#"["post","application/x-www-form-urlencoded","application/x-www-form-urlencoded","on"]"#,
+        ),
+        (
+            "[at('in').formMethod(), at('in').formEnctype(), at('in').formNoValidate()]",
+            r#"["post","application/x-www-form-urlencoded",false]"#,
+        ),
+        (
+            "[at('a').referrerPolicy(), at('a2').referrerPolicy(), first('link').crossOrigin() === undefined]",
+            r#"["origin","",true]"#,
+        ),
+        (
+            "[first('meta').httpEquiv(), at('tk').kind(), at('v').preload(), at('t').wrap(), at('h1').scope()]",
+            r#"["content-type","subtitle","auto","soft","row"]"#,
+        ),
+        // Numbers and texts.
+        (
+            "[at('i').width(), at('i').height(), at('c').width(), at('em').width(), at('em').height()]",
+            r#"[10,0,150,"1",""]"#,
+        ),
+        (
+            "[at('in').min(), at('in').max(), at('m').min(), at('m').max(), at('p').max(), at('p2').max()]",
+            r#"["1","",0,5,4,1]"#,
+        ),
+        (
+            "[at('p').value(), at('p').position(), at('p2').value(), at('p2').position()]",
+            "[0.75,0.75,0,-1]",
+        ),
+        (
+            "[at('t').rows(), at('t').cols(), at('t').maxLength(), at('in').maxLength(), at('s').size()]",
+            "[4,0,0,-1,1]",
+        ),
+        (
+            "[at('li').value(), at('ol').start(), at('co').span(), at('x2').colSpan(), at('x2').rowSpan()]",
+            "[4,0,1,3,1]",
+        ),
+        // Links, with and without the URL of a page.
+        (
+            "[at('a').protocol(), at('a').host(), at('a').hostname(), at('a').port(), at('a').origin()]",
+            r#"["https","H.test","H.test","443","https://H.test:443"]"#,
+        ),
+        (
+            "[at('a').username(), at('a').password(), at('a').pathname(), at('a').search(), at('a').hash()]",
+            r##"["u","p w","/p q","?x=1","#f g"]"##,
+        ),
+        (
+            "[at('a2').protocol(), at('a2').href(), at('a2').host(), `${at('a2')}`]",
+            r#"[":","","",""]"#,
+        ),
+        (
+            "[at('a3').pathname(), at('a3').href(), at('a4').pathname(), at('a4').protocol()]",
+            r#"["/rel/x","rel/x","","mailto"]"#,
+        ),
+        (
+            "[at('a5', URL).href(), at('a5', URL).host(), at('a3', URL).pathname(), at('a2', URL).href()]",
+            r#"["http://h:80","h","/dir/rel/x",""]"#,
+        ),
+        (
+            "[first('base').href(), parseHTML('<base>', URL).find('base').get(0).href()]",
+            r#"["/b/","http://x.test/dir/p"]"#,
+        ),
+        (
+            "[at('in').formAction(), at('in', URL).formAction(), at('b', URL).formAction()]",
+            r#"["fa","http://x.test/dir/fa","http://x.test/dir/p"]"#,
+        ),
+        (
+            "[at('a').relList(), at('a2').relList(), first('link').relList()]",
+            r#"[["next","no"],[],["a","b"]]"#,
+        ),
+        // What is around and within.
+        (
+            "[at('f').length(), ids(at('f').elements()), ids(at('fs').elements())]",
+            r#"[6,"fs in b s s2 t","in"]"#,
+        ),
+        (
+            "[at('in').form().id(), at('o1').form().id(), at('o3').form().id(), at('l').form().id()]",
+            r#"["f","f","f","f"]"#,
+        ),
+        (
+            "[ids(at('in').labels()), at('l').control().id(), ids(at('s').labels()), at('in').list().id()]",
+            r#"["l","in","","dl"]"#,
+        ),
+        (
+            "[at('o1').index(), at('o2').index(), at('d2').index(), at('s').length(), ids(at('dl').options())]",
+            r#"[0,1,1,2,"d1 d2"]"#,
+        ),
+        (
+            "[at('o1').value(), at('o1').text(), at('o2').label(), at('o2').disabled(), at('o1').disabled()]",
+            r#"["a &amp; b\n","a & b\n","b",true,false]"#,
+        ),
+        (
+            "[at('s').value(), at('s').selectedIndex(), at('s3').value(), at('s3').selectedIndex()]",
+            r#"["B",1,"",-1]"#,
+        ),
+        (
+            "[ids(at('s').selectedOptions()), at('t').value(), at('t').defaultValue(), at('t').length()]",
+            r#"["o2","text","text",4]"#,
+        ),
+        (
+            "[at('in').value(), at('in').defaultValue(), at('b').value(), at('ou').value()]",
+            r#"["v","v","go<i>x</i>","r"]"#,
+        ),
+        (
+            "[ids(at('tb').rows()), ids(at('bd').rows()), ids(at('r2').cells()), ids(at('tb').tBodies())]",
+            r#"["r1 r2","r2","x1 x2","bd"]"#,
+        ),
+        (
+            "[at('tb').caption().id(), at('tb').tHead().id(), at('tb').tFoot() === undefined]",
+            r#"["cap","th",true]"#,
+        ),
+        (
+            "[at('x2').cellIndex(), at('r2').rowIndex(), at('r2').sectionRowIndex(), at('h1').cellIndex()]",
+            "[1,1,0,0]",
+        ),
+        (
+            "[ids(at('mp').areas()), ids(at('mp').images()), ids(at('v').textTracks()), at('v').muted()]",
+            r#"["ar","i2","tk",true]"#,
+        ),
+        ("[first('title').text(), at('fs').validity() === undefined]", r#"["T & t",true]"#),
+        // Attributes.
+        (
+            "(() => { const a = at('h1').getAttributeNode('scope');
+            return [a.name, a.value, a.localName(), a.prefix(), a.owner_element.id()]; })()",
+            r#"["scope","row","scope","","h1"]"#,
+        ),
+        // Methods of other kinds.
+        (
+            "['rows', 'form', 'href', 'value', 'text', 'elements', 'type'].filter((n) => first('body')[n])",
+            "[]",
+        ),
+        ("['form', 'rows', 'index', 'tabIndex', 'name'].filter((n) => at('a')[n])", "[]"),
+        ("['rows', 'href', 'options', 'selected', 'length'].filter((n) => at('in')[n])", "[]"),
+        ("['value', 'href', 'method', 'control'].filter((n) => at('tb')[n])", "[]"),
+    ] {
+        let expression = expression.replace("URL", u);
+        assert_eq!(value_with(&imports, &expression), want, "{expression}");
     }
 }
 

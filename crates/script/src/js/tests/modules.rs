@@ -169,6 +169,127 @@ fn files_import_each_other() {
     }
 }
 
+/// Circles of modules that require each other, of all kinds and states. Each ends with a value or
+/// with an exception; QuickJS would end the process.
+#[test]
+fn circles_of_requires_end() {
+    const OF_MAIN: &str =
+        "import { m } from './main.js'; export const y = 2; export const f = () => m;";
+    for (name, main, others, want) in [
+        (
+            "of a module that is being evaluated",
+            "const b = require('./b.js'); export const m = 5; const value = [b.y, b.f()];",
+            &[("/s/b.js", OF_MAIN)][..],
+            "Info [2,5]",
+        ),
+        (
+            "of one that imports another which is being evaluated",
+            "import { x } from './a.js'; const value = x;",
+            &[
+                ("/s/a.js", "const b = require('./b.js'); export const x = [b.y, b.early];"),
+                (
+                    "/s/b.js",
+                    "import { x } from './a.js'; export let early; export const y = 2;
+                     try { x; } catch (e) { early = e.name; }",
+                ),
+            ],
+            "Info [2,\"ReferenceError\"]",
+        ),
+        (
+            "within an import",
+            "import './b.js'; const value = globalThis.z;",
+            &[
+                ("/s/b.js", "const c = require('./c.js'); export const y = 1; globalThis.z = c.z;"),
+                ("/s/c.js", "import { y } from './b.js'; export const z = 3;"),
+            ],
+            "Info 3",
+        ),
+        (
+            "of a module that is linked and not evaluated",
+            "import './b.js'; import { z } from './c.js'; export const q = 1; const value = z;",
+            &[
+                ("/s/b.js", "export const b = require('./c.js').z;"),
+                ("/s/c.js", "import { q } from './main.js'; export const z = 3;"),
+            ],
+            "Info 3",
+        ),
+        (
+            "that fail, and fail again",
+            "const seen = []; export const m = 1; const value = seen;
+             for (let n = 0; n < 2; n++) try { require('./b.js'); } catch (e) { seen.push(e.message); }",
+            &[("/s/b.js", "import { m } from './main.js'; throw new Error('from b');")],
+            "Info [\"from b\",\"from b\"]",
+        ),
+        (
+            "through CommonJS",
+            "const a = require('./a.js'); export const m = 1; const value = [a.x, a.b.y];",
+            &[
+                ("/s/a.js", "exports.x = 1; exports.b = require('./b.js');"),
+                (
+                    "/s/b.js",
+                    "import a from './a.js'; import { m } from './main.js';
+                     export const y = [a.x, require('./a.js').x];",
+                ),
+            ],
+            "Info [1,[1,1]]",
+        ),
+        (
+            "three deep, and of all that is exported",
+            "require('./b.js'); export const m = 1; const value = m;",
+            &[
+                ("/s/b.js", "import './c.js'; export * from './main.js'; export const y = 2;"),
+                ("/s/c.js", "import { y } from './b.js'; require('./d.js'); export const z = 1;"),
+                ("/s/d.js", "import { z } from './c.js'; require('./e.js'); export const d = 1;"),
+                ("/s/e.js", "export * from './b.js'; export * from './d.js'; export * from './main.js';"),
+            ],
+            "Info 1",
+        ),
+        (
+            "of one that waits",
+            "import { x } from './a.js'; const value = x;",
+            &[
+                ("/s/a.js", "const b = require('./b.js'); export const x = b.y;"),
+                ("/s/b.js", "import { x } from './a.js'; await 0; export const y = 2;"),
+            ],
+            "Info 2",
+        ),
+        (
+            "in one that waits",
+            "import { x } from './a.js'; const value = x;",
+            &[
+                ("/s/a.js", "const b = require('./b.js'); await 0; export const x = b.y;"),
+                ("/s/b.js", "import { x } from './a.js'; export const y = 2;"),
+            ],
+            "/s/a.js:1:56: ReferenceError: y is not initialized",
+        ),
+        (
+            "of a name that is not there",
+            "require('./b.js'); const value = 1;",
+            &[("/s/b.js", "import { nothing } from './main.js'; export const y = 2;")],
+            "/s/main.js:1:1: SyntaxError: Could not find export 'nothing' in module 'file:///s/main.js'",
+        ),
+        (
+            "of a module that is being loaded, from CommonJS that it imports",
+            "import './b.js'; import { z } from './c.js'; export const q = 1; const value = z;",
+            &[
+                ("/s/b.js", "const c = require('./c.js'); globalThis.z = c.z;"),
+                ("/s/c.js", "import { q } from './main.js'; export const z = 3;"),
+            ],
+            "/s/b.js:1:11: Error: require(): the module imports one that is still being loaded, in a circle",
+        ),
+        ("of itself", "export const m = require('./main.js'); const value = typeof m;", &[], "Info \"object\""),
+    ] {
+        let main = format!("{main} {LOG}");
+        let mut files = vec![(MAIN, main.as_str())];
+        files.extend_from_slice(others);
+        let came = match load_with(&files, Settings::default()) {
+            Ok(_) => logged(&files),
+            Err(failure) => failure.to_string(),
+        };
+        assert_eq!(came, want, "{name}");
+    }
+}
+
 /// What is noted while a script loads, whether it loads or not.
 fn noted(files: &[(&str, &str)]) -> Vec<String> {
     let all: HashMap<String, Vec<u8>> =

@@ -174,7 +174,7 @@ impl<D: Driver> Net<D> {
                 Err(fault) => fault,
                 Ok(route) => {
                     let owned = &mut self.grpc.owned[user as usize].wires;
-                    let actor = self.grpc.channels[id as usize].actor;
+                    let actor = self.grpc.channels[id as usize].actor.clone();
                     let (tally, place) = around.books.at(actor, around.now_ns);
                     tally.dialled(&place, &route.to);
                     let whose = (user, site, id);
@@ -201,7 +201,7 @@ impl<D: Driver> Net<D> {
         around: &mut Around<'_, T>,
     ) {
         if let Some(shortage) = Shortage::of(fault.as_fault().errno()) {
-            let actor = self.grpc.channels[id as usize].actor;
+            let actor = self.grpc.channels[id as usize].actor.clone();
             let (tally, place) = around.books.at(actor, around.now_ns);
             tally.short(&place, shortage);
         }

@@ -396,7 +396,7 @@ impl<D: Driver> Net<D> {
         // What the program asks by itself has no URL, and no names.
         let path = if asked.url.is_empty() { "" } else { asked.path.as_str() };
         let told = CallTold { event, path, url: &asked.url, tags: asked.tags };
-        let (tally, place) = around.books.at(call.actor, around.now_ns);
+        let (tally, place) = around.books.at(call.actor.clone(), around.now_ns);
         tally.call(&place, &told);
     }
 

@@ -296,7 +296,7 @@ impl<D: Driver> Net<D> {
         let route = self.sites.route(socket.site, owned.id)?;
         let wire = self.wires.lend(&mut self.driver, &mut owned.wires);
         let wire = wire.ok_or(OwnedFault::NoSocket)?;
-        let (tally, place) = books.at(socket.actor, now_ns);
+        let (tally, place) = books.at(socket.actor.clone(), now_ns);
         tally.dialled(&place, &route.to);
         let mut connection = Box::new(Connection::<Duplex>::new(SocketId(wire), &()));
         let dial = users[socket.user as usize].vu.dial(socket.number);
@@ -324,7 +324,7 @@ impl<D: Driver> Net<D> {
     ) {
         let socket = &mut self.sockets.all[id as usize];
         if let Some(shortage) = Shortage::of(fault.as_fault().errno()) {
-            let (tally, place) = books.at(socket.actor, now_ns);
+            let (tally, place) = books.at(socket.actor.clone(), now_ns);
             tally.short(&place, shortage);
         }
         let text = words(fault, socket.route.as_ref(), socket.flow.origin().host);
@@ -368,7 +368,7 @@ impl<D: Driver> Net<D> {
 
     fn tell_socket<T: Tally>(&self, id: u32, what: SocketEvent, at_ns: u64, books: &mut Books<T>) {
         let socket = &self.sockets.all[id as usize];
-        let (tally, place) = books.at(socket.actor, at_ns);
+        let (tally, place) = books.at(socket.actor.clone(), at_ns);
         tally.socket(&place, &told(socket, what));
     }
 

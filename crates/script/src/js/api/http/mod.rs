@@ -22,6 +22,8 @@ pub(super) use request::timeout_ns;
 pub(in crate::js) use response::ResponseObject;
 pub(in crate::js::api) use response::headers_of;
 
+use std::sync::atomic::Ordering;
+
 use super::{console, need_running};
 use crate::js::events::Kept;
 use crate::js::ffi;
@@ -61,11 +63,26 @@ pub(super) fn fill(module: &Value<'_>) -> Result<(), Thrown> {
 }
 
 fn get<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    warn_of_body(call, "get")?;
     let none = call.context.undefined();
     send(call.context, "GET", &call.argument(0), &none, &call.argument(1))
 }
 
+/// Warns where a request without a body is given one: its parameters are not where they should be.
+fn warn_of_body(call: &Call<'_, '_>, name: &str) -> Result<(), Thrown> {
+    let has_warned = &call.context.inner().shared.has_warned_of_arguments;
+    if call.count() <= 2 || has_warned.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let line = format!(
+        "http.{name}(url, params) takes 2 arguments, and was given {}: the others have no effect",
+        call.count()
+    );
+    console::note(call.context, Level::Warn, &line)
+}
+
 fn head<'js>(call: &Call<'js, '_>) -> Outcome<'js> {
+    warn_of_body(call, "head")?;
     let none = call.context.undefined();
     send(call.context, "HEAD", &call.argument(0), &none, &call.argument(1))
 }

@@ -7,7 +7,7 @@
 use std::ffi::{CStr, c_int};
 
 use super::super::classes::{self, Classes, Held};
-use super::super::tags::name_properties;
+use super::super::pairs::name_properties;
 use super::gjson;
 use super::request::{Request, ResponseBody};
 use crate::js::ffi::{self, Raw};
