@@ -108,8 +108,6 @@ fn metadata_go_with_what_they_were_said_of() {
         assert!(!found.is_empty(), "{metric} with {tag} {value}: {lines}");
         assert!(found.iter().all(|it| *it == want), "{metric} with {tag} {value}: {found:?}");
     }
-    // What a scenario's VU has set is gone in the next one.
-    assert_eq!(found("iterations", "mine", "left").len(), 1, "{lines}");
     let rows = world.read("o.csv");
     let ends: BTreeSet<&str> = rows
         .lines()
@@ -119,4 +117,32 @@ fn metadata_go_with_what_they_were_said_of() {
     for want in ["is=true&n=5&trace=abc", "of=setup", "is=true&trace=x=y&\"\"z\"\",\""] {
         assert!(ends.iter().any(|end| end.ends_with(want)), "{want}: {rows}");
     }
+}
+
+/// The VU is the same in both scenarios.
+#[test]
+fn what_a_vu_has_set_ends_with_its_scenario() {
+    let world = World::new(
+        "import exec from 'k6/execution';
+         const once = { executor: 'per-vu-iterations', vus: 1, iterations: 1, maxDuration: '1s',
+                        gracefulStop: '0s' };
+         export const options = { scenarios: { a: once, b: { ...once, startTime: '1s' } } };
+         export default function () {
+             const { tags, metadata } = exec.vu.metrics;
+             console.log(exec.vu.idInTest, tags.mine, metadata.mine);
+             tags.mine = metadata.mine = exec.scenario.name;
+         }",
+    );
+    let finished = world.run(&["-q", "--log-format", "raw", "-o", "json=o.json"]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let lines: Vec<&str> = finished.stderr.lines().take(2).collect();
+    assert_eq!(lines, ["1 undefined undefined"; 2], "{finished:?}");
+    let samples = world.read("o.json");
+    let points = samples.lines().filter(|line| line.starts_with(r#"{"metric":"iterations""#));
+    let labels = points.map(|line| {
+        let point: Value = serde_json::from_str(line).expect("JSON");
+        [&point["data"]["tags"]["mine"], &point["data"]["metadata"]["mine"]].map(Clone::clone)
+    });
+    let labels: Vec<[Value; 2]> = labels.filter(|[tag, _]| !tag.is_null()).collect();
+    assert_eq!(labels, ["a", "b"].map(|name| [json!(name), json!(name)]));
 }
