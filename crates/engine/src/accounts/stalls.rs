@@ -184,7 +184,7 @@ mod tests {
         stalls.turn(id, Kernel, 150);
         assert_eq!(stalls.end(id, 200), None);
         stalls.turn(id, Peer, 250);
-        assert!(!stalls.is_held_back(id), "what has gone is held back by nobody");
+        assert!(!stalls.is_held_back(id), "what has gone is not held back");
         stalls.begin(id, Kernel, 300, false);
         for (holder, at_ns) in [(Peer, 310), (Peer, 320), (Kernel, 330), (Peer, 400)] {
             stalls.turn(id, holder, at_ns);

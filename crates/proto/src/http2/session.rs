@@ -239,7 +239,7 @@ impl Session {
         self.send_window.room() > 0 && !self.is_saved && !self.is_full()
     }
 
-    /// From now on only so many bytes of bodies may wait for the kernel.
+    /// From now on at most this many bytes of bodies may wait for the kernel.
     pub(super) fn limit_output(&mut self, bytes_max: usize) {
         (self.output_bytes_max, self.output_room) = (bytes_max, bytes_max);
     }

@@ -1,5 +1,5 @@
-//! Sends the body of a message as far as the peer's windows and the room for output allow, and keeps
-//! the rest.
+//! Sends the body of a message as far as the peer's windows and the room for output allow, and
+//! keeps the rest.
 //!
 //! A peer may open windows of gigabytes and read slowly. So a connection may have a limit to what
 //! of its bodies waits for the kernel; beyond it they stay here, where a shared body is one for all
