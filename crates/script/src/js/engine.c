@@ -1,5 +1,5 @@
 /*
- * QuickJS-NG, compiled with six things changed, and what of its insides the crate needs.
+ * QuickJS-NG, compiled with seven things changed, and what of its insides the crate needs.
  *
  * QuickJS gives each runtime slabs of 4 kB for each of 31 sizes of blocks. Each virtual user has a
  * runtime of its own, so that the unused parts of slabs would be two fifths of its memory. The one
@@ -14,7 +14,7 @@
  * `arrays.c`. The macros tell the definition from the calls by how the first argument begins.
  *
  * `JSON.parse` and `JSON.stringify` go through `json.c` and `json_text.c`. The macros rename QuickJS'
- * own functions as that of `lazy.c`.
+ * own functions as that of `lazy.c`, and those of exports as far as its own writer calls itself.
  *
  * The source is that of the crate that ships it: `build.rs` says where it is.
  */
@@ -48,6 +48,13 @@ static JSValue js_json_stringify(JSContext *ctx, JSValueConst this, int argc, JS
 #define js_json_parse(...) quickjs_json_parse(__VA_ARGS__)
 #define js_json_stringify(...) quickjs_json_stringify(__VA_ARGS__)
 
+#define js_json_to_str(first, ...) plimsoll_written_##first, __VA_ARGS__)
+#define plimsoll_written_ctx plimsoll_json_to_str(ctx
+#define plimsoll_written_JSContext                                                            \
+    plimsoll_json_to_str(JSContext *, JSONStringifyContext *, JSValueConst, JSValue,          \
+                         JSValueConst);                                                       \
+    static int json_to_str(JSContext
+
 #define js_array_from_iterator(first, ...) plimsoll_iterated_##first, __VA_ARGS__)
 #define plimsoll_iterated_ctx plimsoll_array_from_iterator(ctx
 #define plimsoll_iterated_JSContext                                                           \
@@ -58,6 +65,7 @@ static JSValue js_json_stringify(JSContext *ctx, JSValueConst this, int argc, JS
 
 #undef js_resolve_export
 #undef js_array_from_iterator
+#undef js_json_to_str
 
 /* quickjs.c forbids them by macros. */
 #undef malloc
