@@ -14,7 +14,7 @@
  * made of lists through `arrays.c`. The macros tell the definition from the calls by how the first argument begins.
  *
  * `JSON.parse` and `JSON.stringify` go through `json.c` and `json_text.c`. The macros rename QuickJS'
- * own functions as that of `lazy.c`.
+ * own functions as that of `lazy.c`, and those of exports as far as its own writer calls itself.
  *
  * The source is that of the crate that ships it: `build.rs` says where it is.
  */
@@ -54,6 +54,13 @@ static JSValue js_json_stringify(JSContext *ctx, JSValueConst this, int argc, JS
 #define js_json_parse(...) quickjs_json_parse(__VA_ARGS__)
 #define js_json_stringify(...) quickjs_json_stringify(__VA_ARGS__)
 
+#define js_json_to_str(first, ...) plimsoll_written_##first, __VA_ARGS__)
+#define plimsoll_written_ctx plimsoll_json_to_str(ctx
+#define plimsoll_written_JSContext                                                            \
+    plimsoll_json_to_str(JSContext *, JSONStringifyContext *, JSValueConst, JSValue,          \
+                         JSValueConst);                                                       \
+    static int json_to_str(JSContext
+
 #define js_array_from_iterator(first, ...) plimsoll_iterated_##first, __VA_ARGS__)
 #define plimsoll_iterated_ctx plimsoll_array_from_iterator(ctx
 #define plimsoll_iterated_JSContext                                                           \
@@ -65,6 +72,7 @@ static JSValue js_json_stringify(JSContext *ctx, JSValueConst this, int argc, JS
 #undef js_resolve_export
 #undef js_link_module
 #undef js_array_from_iterator
+#undef js_json_to_str
 
 /* quickjs.c forbids them by macros. */
 #undef malloc

@@ -221,6 +221,19 @@ static bool text_of_value(struct json_text *json, JSValueConst value, int depth)
     }
 }
 
+/*
+ * Called by QuickJS for each value that its own writer writes. That goes on without memory until it
+ * comes to a value that is neither a list nor an object, which may take more than a lifetime.
+ */
+static int plimsoll_json_to_str(JSContext *ctx, JSONStringifyContext *json, JSValueConst holder,
+                                JSValue value, JSValueConst indent)
+{
+    if (!json->b->error_status)
+        return json_to_str(ctx, json, holder, value, indent);
+    JS_FreeValue(ctx, value);
+    return -1;
+}
+
 /* `JSON.stringify(value, replacer, space)`, called by QuickJS in place of its own. */
 static JSValue (js_json_stringify)(JSContext *ctx, JSValueConst this, int argc, JSValueConst *argv)
 {

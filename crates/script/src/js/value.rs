@@ -449,8 +449,8 @@ impl<'js> Value<'js> {
     }
 
     /// Hands on the bytes of an `ArrayBuffer`, a typed array or a `DataView`; `None` if it is none
-    /// of these. They must not be kept. A buffer that is detached is an exception, as is a view that
-    /// lies outside of its buffer.
+    /// of these. They must not be kept. A buffer that is detached is an exception, as is a view
+    /// that lies outside of its buffer.
     pub(super) fn with_bytes<R>(&self, with: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Thrown> {
         self.with_bytes_mut(|bytes| with(bytes))
     }

@@ -85,6 +85,8 @@ fn one_that_needs_too_much_memory_fails_and_goes_on() {
         "const x = 'x'.repeat(1 << 20); JSON.stringify([...Array(40).fill(x), '', '\\n', { '': 1 }]);",
         "let d = []; for (let n = 0; n < 30; n++) d = Array(9).fill(d); JSON.stringify(d);",
         "let d = { a: '' }; for (let n = 0; n < 30; n++) d = { d, e: d, f: d }; JSON.stringify(d);",
+        "let d = []; for (let n = 0; n < 40; n++) d = Array(9).fill(d); JSON.stringify(d);",
+        "let d = {}; for (let n = 0; n < 20; n++) d = { d, e: [d, d, d] }; JSON.stringify(d, null, 1);",
         "Array.from({ length: 1e9 }, () => ({}));",
     ] {
         let text = format!(
