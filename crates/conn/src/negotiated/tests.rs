@@ -361,7 +361,8 @@ fn a_body_waits_for_the_windows_of_the_server() {
         read.has_ended = more.has_ended;
     }
     assert_eq!((read.body, pair.client.is_held_back(ExchangeId(0))), (body, false));
-    assert_eq!(resumed, ["Resumed(ExchangeId(0))"]);
+    // The head of a frame, and the last ten bytes.
+    assert_eq!(resumed, ["Resumed { exchange: ExchangeId(0), waiting_bytes: 19 }"]);
 }
 
 /// Two open requests, and what a server sends to end them.
