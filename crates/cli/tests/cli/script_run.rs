@@ -93,7 +93,8 @@ fn requests_and_iterations_stand_in_a_result_as_of_any_run() {
         "{metrics}"
     );
     assert_eq!(report.text("/plan/vus/scenarios/0/executor"), "shared-iterations");
-    assert!(report.number("/connections/opened") >= 2.0);
+    // One user may have had all the iterations.
+    assert!((1..=2).contains(&report.count("/connections/opened")));
     let page = std::fs::read_to_string(world.path("out.html")).expect("a page");
     let document = std::fs::read_to_string(world.path("out.json")).expect("a document");
     assert!(page.contains("script load.js") && !page.contains("s3cret"));
