@@ -296,7 +296,7 @@ impl<P: Protocol> Connection<P> {
         self.protocol.is_held_back(exchange)
     }
 
-    /// Whether as much as may wait for the kernel does, so that it holds bodies back.
+    /// Whether as many bytes of bodies wait for the kernel as the limit allows.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {

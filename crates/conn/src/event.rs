@@ -72,12 +72,11 @@ pub enum Progress<'a> {
     Greeted,
     /// The peer allows more exchanges at a time than before.
     Room,
-    /// There is room for the rest of a request that was held back: that goes out now, and ends
-    /// where the bytes to be sent end by then.
+    /// The connection has room for the rest of a request that was held back, and has written it.
     Resumed {
         /// The request's exchange.
         exchange: ExchangeId,
-        /// How many bytes are to be sent by then.
+        /// Where the request ends in the bytes that are to be sent next.
         waiting_bytes: usize,
     },
     /// The first byte of a response is here.

@@ -141,7 +141,7 @@ pub trait Protocol: fmt::Debug {
         false
     }
 
-    /// Whether as much as may wait for the kernel does, so that it holds bodies back.
+    /// Whether as many bytes of bodies wait for the kernel as the limit allows.
     #[inline]
     fn is_full(&self) -> bool {
         false

@@ -336,8 +336,8 @@ pub trait Driver {
     fn close(&mut self, socket: SocketId, how: Close);
 
     /// Hands queued operations to the kernel, then sleeps until an event is there or `until_ns`
-    /// has come (0: do not sleep). Returns the clock on return. Spins where
-    /// [`DriverOptions::spin`] says so.
+    /// has come (0: do not sleep). Returns the clock on return; where it had no need to enter the
+    /// kernel, as the driver last read it. Spins where [`DriverOptions::spin`] says so.
     ///
     /// # Errors
     /// Only when the driver itself is broken; errors of sockets come as events.

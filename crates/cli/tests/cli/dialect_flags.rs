@@ -176,7 +176,7 @@ impl World {
         Err(format!("{} {}: {code:?}, without {missing:?}: {end}", row.dialect, row.words))
     }
 
-    /// Writes what the flags read. Gives what is there.
+    /// Writes the files that the flags read. Returns the paths of all files in the folder.
     fn fill(&self, folder: &Path) -> BTreeSet<std::path::PathBuf> {
         for (name, text) in [
             ("body.txt", "the body"),

@@ -22,9 +22,24 @@ pub(crate) struct Reading<'w> {
     pub at_ns: u64,
     /// When they were read, from when on something can follow.
     pub read_ns: u64,
-    /// How much of its connection's output the driver has been handed.
+    /// How much of its connection's output the driver has been handed, where requests may be
+    /// resumed.
     pub output_bytes: i64,
     pub after: After,
+}
+
+impl<'w> Reading<'w> {
+    /// What the connection of a user tells at `at_ns`, which resumes no request.
+    #[inline]
+    pub(crate) fn new(
+        accounts: &'w mut Accounts,
+        users: &'w mut Users,
+        user: u32,
+        at_ns: u64,
+    ) -> Self {
+        let after = After::default();
+        Self { accounts, users, user, at_ns, read_ns: at_ns, output_bytes: 0, after }
+    }
 }
 
 /// What a complete response was found to be.

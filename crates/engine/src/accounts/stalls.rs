@@ -127,8 +127,8 @@ impl super::Accounts {
         }
     }
 
-    /// There was room for the rest of it at `at_ns`, which ends there in the output of its
-    /// connection.
+    /// There was room for the rest of it at `at_ns`. The request ends at `end_bytes` in the output
+    /// of its connection.
     #[cold]
     pub(super) fn resumed(&mut self, id: ExchangeId, end_bytes: i64, at_ns: u64) {
         let exchange = &mut self.exchanges[id];
@@ -146,8 +146,8 @@ impl super::Accounts {
     }
 }
 
-/// Until when what holds back a request up to `at_ns` counts: once the response has begun, sending
-/// is over as far as it is recorded.
+/// The moment to record for something that befalls a held request at `at_ns`: the first byte of the
+/// response ends its sending, if that came earlier.
 fn until_ns(exchange: &Exchange, at_ns: u64) -> u64 {
     match exchange.moments.first_byte_ns {
         0 => at_ns,

@@ -74,15 +74,8 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
         }
         let user = self.lines.pool.entries.user(entry);
         let output_bytes = self.lines.pool.turn_to(entry);
-        let mut reading = Reading {
-            accounts: &mut self.lines.accounts,
-            users: &mut self.users,
-            user,
-            at_ns: stamp_ns,
-            read_ns: at_ns,
-            output_bytes,
-            after: After::default(),
-        };
+        let reading = Reading::new(&mut self.lines.accounts, &mut self.users, user, stamp_ns);
+        let mut reading = Reading { read_ns: at_ns, output_bytes, ..reading };
         let was_full = self.lines.pool[entry].connection.is_full();
         let (sent_bytes, taken) =
             self.lines.pool.receive(received, |progress| reading.step(progress));
@@ -102,16 +95,7 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// The kernel has taken all that was sent on a connection.
     fn taken(&mut self, entry: ConnectionId, at_ns: u64) {
         let user = self.lines.pool.entries.user(entry);
-        let output_bytes = self.lines.pool.turn_to(entry);
-        let mut reading = Reading {
-            accounts: &mut self.lines.accounts,
-            users: &mut self.users,
-            user,
-            at_ns,
-            read_ns: at_ns,
-            output_bytes,
-            after: After::default(),
-        };
+        let mut reading = Reading::new(&mut self.lines.accounts, &mut self.users, user, at_ns);
         self.lines.pool[entry].connection.taken(|progress| reading.step(progress));
         let after = reading.after;
         if after.ended > 0 {
@@ -130,19 +114,12 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// Goes on with the requests of a connection that the kernel has held back.
     #[cold]
     fn resume(&mut self, entry: ConnectionId) {
-        // They go on now, and not when the kernel had taken the others.
+        // They continue now, and not at the time when the kernel took the others.
         let at_ns = self.lines.moment_now(entry);
         let user = self.lines.pool.entries.user(entry);
         let output_bytes = self.lines.pool.turn_to(entry);
-        let mut reading = Reading {
-            accounts: &mut self.lines.accounts,
-            users: &mut self.users,
-            user,
-            at_ns,
-            read_ns: at_ns,
-            output_bytes,
-            after: After::default(),
-        };
+        let reading = Reading::new(&mut self.lines.accounts, &mut self.users, user, at_ns);
+        let mut reading = Reading { output_bytes, ..reading };
         let taken = self.lines.pool.resume(entry, |progress| reading.step(progress));
         let after = reading.after;
         self.lines.turn_held(entry, at_ns);
@@ -176,18 +153,9 @@ impl<D: Driver, P: Protocol> Traffic<D, P> {
     /// The server will send no more.
     fn ended(&mut self, entry: ConnectionId, at_ns: u64) {
         let user = self.lines.pool.entries.user(entry);
-        let output_bytes = self.lines.pool.turn_to(entry);
         let client = &mut self.lines.pool[entry];
         let at_ns = client.moment(at_ns);
-        let mut reading = Reading {
-            accounts: &mut self.lines.accounts,
-            users: &mut self.users,
-            user,
-            at_ns,
-            read_ns: at_ns,
-            output_bytes,
-            after: After::default(),
-        };
+        let mut reading = Reading::new(&mut self.lines.accounts, &mut self.users, user, at_ns);
         let taken = client.connection.ended(|progress| reading.step(progress));
         let after = reading.after;
         self.lines.accounts.released.clear();

@@ -244,7 +244,7 @@ impl Session {
         (self.output_bytes_max, self.output_room) = (bytes_max, bytes_max);
     }
 
-    /// Whether no more of a body may wait for the kernel.
+    /// Whether as many bytes of bodies wait for the kernel as the limit allows.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.output_room == 0

@@ -156,7 +156,7 @@ impl Common {
             (SystemTag::Error, said(ended.error)),
             (SystemTag::ErrorCode, (ended.error_code != 0).then_some(code.as_str())),
             (SystemTag::TlsVersion, said(ended.tls_version)),
-            // No answer of OCSP is looked at.
+            // Plimsoll asks for no OCSP response.
             (SystemTag::OcspStatus, said(ended.tls_version).and(Some("unknown"))),
             (SystemTag::ExpectedResponse, expected),
             (SystemTag::Ip, said(ended.remote_ip)),

@@ -180,7 +180,7 @@ fn a_name_stands_in_place_of_the_url_and_tags_can_be_left_out() {
     assert_eq!((account.responses, account.errors), (1, 2));
 }
 
-/// No answer of OCSP is asked for: over TLS its state is unknown, and otherwise there is none.
+/// Plimsoll asks for no OCSP response: the state is `unknown` over TLS, and absent without TLS.
 #[test]
 fn the_state_of_a_certificate_is_a_tag_over_tls() {
     let world = World::new(SystemTags::of(&["ocsp_status", "tls_version"].map(str::to_owned)));

@@ -169,3 +169,14 @@ fn percentiles_alone_bound_what_doubt_can_have_done() {
         assert_eq!(found, want, "{below} {above}");
     }
 }
+
+/// Runs with too few samples for a percentile in the first lines are valid, and studies show it.
+#[test]
+fn doubt_has_a_reason_where_only_a_note_touches_a_figure() {
+    let mut run = disturbed(vec![Touch::below(Figure::Service, Reach::requests(0.02))]);
+    run.verdict = Some(Verdict::Valid);
+    run.causes[0].verdict = Verdict::Valid;
+    let why = run.why_not_counted(Measure::Service(0.99)).expect("it is in doubt");
+    assert_eq!(why, format!("in doubt: {}", reason("late").expect("a known cause")));
+    assert_eq!(run.why_not_counted(Measure::Latency(0.99)), None);
+}

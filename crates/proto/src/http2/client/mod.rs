@@ -243,7 +243,7 @@ impl Client {
         self.find(number).is_some_and(|key| self.streams[key].upload.is_held_back())
     }
 
-    /// Whether as many bytes of bodies wait for the kernel as may.
+    /// Whether as many bytes of bodies wait for the kernel as the limit allows.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {

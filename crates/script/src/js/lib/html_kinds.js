@@ -145,7 +145,7 @@ const LINK = {
     password: (it) => decoded(pieces(it).password),
     origin,
     pathname: (it) => decoded(pieces(it).path),
-    // As in k6, without a colon unless there is none.
+    // As in k6: the scheme without its colon, and a lone colon where the URL has no scheme.
     protocol: (it) => pieces(it).scheme || ':',
     search: (it) => (pieces(it).query ? `?${pieces(it).query}` : ''),
     relList: (it) => words(it, 'rel'),

@@ -376,7 +376,7 @@ fn sockets_end_as_in_k6() {
              4 sends Close(1000, \"\")\nw open 2\nw close 3 1000\n\
              5 sends Close(1000, \"\")\nw open 2\nw close 3 1000\nComplete",
         ),
-        // A handler that is set to nothing is none.
+        // Setting `undefined` removes a handler.
         (
             "const w = new WebSocket('ws://a/b'); w.onopen = () => log('never'); \
              w.onopen = undefined; log(w.onopen); w.onclose = () => log('closed');",
